@@ -1,0 +1,1 @@
+"""Scopa-bazzica: two players, Neapolitan deck."""

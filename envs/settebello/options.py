@@ -1,0 +1,93 @@
+"""Options of the games: frozen dataclasses that check themselves, and the checks they share."""
+
+import dataclasses
+import difflib
+from collections.abc import Collection, Iterable
+from typing import Any, Literal, Self
+
+import numpy.typing as npt
+
+from settebello.cards import NUM_CARDS
+from settebello.errors import OptionError
+
+Episode = Literal["match", "deal"]
+Reward = Literal["win", "points"]
+
+
+def check_choice(name: str, value: object, allowed: Collection[object]) -> None:
+    """Refuse a value that is not one of those allowed.
+
+    Raises:
+        OptionError: naming the option, the value and what is allowed.
+    """
+    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in allowed):
+        raise OptionError(f"{name}={value!r}: allowed are {', '.join(repr(choice) for choice in allowed)}")
+
+
+def check_int(name: str, value: object, low: int, high: int) -> int:
+    """The value as int, if it is a whole number in low..high.
+
+    Raises:
+        OptionError: naming the option, the value and what is allowed.
+    """
+    try:
+        number = value.__index__()  # type: ignore[attr-defined]  # ints and NumPy integers
+    except AttributeError:
+        number = None
+    if isinstance(value, bool) or number is None or not low <= number <= high:
+        raise OptionError(f"{name}={value!r}: expected a whole number from {low} to {high}")
+    return int(number)
+
+
+def check_cards(name: str, cards: Iterable[Any], expected: Collection[int]) -> list[int]:
+    """The cards as ints, if they are exactly the expected ones, each once.
+
+    Raises:
+        OptionError: naming cards that are missing, doubled or foreign.
+    """
+    try:
+        listed = [check_int(f"{name}[{i}]", card, 0, NUM_CARDS - 1) for i, card in enumerate(cards)]
+    except TypeError as error:
+        raise OptionError(f"{name}={cards!r}: expected a list of card indices") from error
+    doubled = sorted({card for card in listed if listed.count(card) > 1})
+    missing = sorted(set(expected) - set(listed))
+    foreign = sorted(set(listed) - set(expected))
+    if doubled or missing or foreign or len(listed) != len(expected):
+        raise OptionError(
+            f"{name}: expected each of {len(expected)} cards once, got {len(listed)}; "
+            f"doubled {doubled}, missing {missing}, not in this game {foreign}"
+        )
+    return listed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options that every game has."""
+
+    target: int = 21
+    episode: Episode = "match"
+    reward: Reward = "win"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", check_int("target", self.target, 1, 100))
+        check_choice("episode", self.episode, ("match", "deal"))
+        check_choice("reward", self.reward, ("win", "points"))
+
+    def record(self) -> npt.NDArray[Any]:
+        """An array of one state record that carries these options, no game begun."""
+        raise NotImplementedError
+
+    @classmethod
+    def create(cls, **options: Any) -> Self:
+        """Options from keyword arguments.
+
+        Raises:
+            OptionError: an option is unknown (a near name is suggested) or its value is not allowed.
+        """
+        names = [field.name for field in dataclasses.fields(cls)]
+        for name in options:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise OptionError(f"unknown option {name!r}{hint} (options: {', '.join(names)})")
+        return cls(**options)

@@ -1,0 +1,6 @@
+"""Renderings of a game for people."""
+
+from settebello.render.text import render
+from settebello.render.words import LANGUAGES
+
+__all__ = ["LANGUAGES", "render"]

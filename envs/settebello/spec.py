@@ -1,0 +1,27 @@
+"""Named parts of an observation row."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Field(NamedTuple):
+    """One named part of an observation row: ``width`` int8 elements from 0 to ``high``."""
+
+    name: str
+    width: int
+    meaning: str
+    high: int = 1
+
+
+def row_size(fields: Iterable[Field]) -> int:
+    """Number of int8 elements of a row made of these fields."""
+    return sum(field.width for field in fields)
+
+
+def slices(fields: Iterable[Field]) -> dict[str, slice]:
+    """Where each field lies in its row, by name."""
+    result, start = {}, 0
+    for field in fields:
+        result[field.name] = slice(start, start + field.width)
+        start += field.width
+    return result

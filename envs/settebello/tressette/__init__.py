@@ -1,0 +1,1 @@
+"""Tressette: two players with stock, or four in teams."""
