@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from pettingzoo import AECEnv as PettingZooAECEnv
 
+from settebello.describe import describe
 from settebello.errors import GameOverError, NotResetError, OptionError
 from settebello.game import Game, Int8Array, ObsSpec, get_game
 from settebello.information import Information
@@ -17,6 +18,11 @@ from settebello.render import render as render_text
 from settebello.single import SingleGame
 
 RENDER_MODES = ("ansi", "human")
+# What PettingZoo's environments have from reset on; num_agents is PettingZoo's own property over agents.
+_LIVE_FIELDS = (
+    *("agents", "num_agents", "agent_selection", "rewards", "_cumulative_rewards"),
+    *("terminations", "truncations", "infos"),
+)
 
 
 def spaces_of(game: Game, mask_in: str) -> tuple[gymnasium.Space[Any], gymnasium.spaces.Discrete]:
@@ -87,15 +93,16 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
         self.action_spaces = {agent: pair[1] for agent, pair in spaces.items()}
         low, high = self._game.bounds(state=True)
         self.state_space = gymnasium.spaces.Box(low, high, dtype=np.int8)
-        self._obs_size = self._game.obs_size
-        self._mask_stop = self._game.obs_size + self._game.num_actions
+        self._obs_part = slice(self._game.obs_size)  # of a row
+        self._mask_part = slice(self._game.obs_size, self._game.obs_size + self._game.num_actions)
         self._no_mask = np.zeros(self._game.num_actions, np.int8)
-        self._current: Any = None  # observation of agent_selection
-        self._scored = False  # whether rewards holds anything but zeros
+        self._no_rewards = dict.fromkeys(self.possible_agents, 0)
+        self._current: Any = None  # observation of the agent `_shown`
+        self._shown: str | None = None  # agent_selection, unless a wrapper has ended the game
 
     def __getattr__(self, name: str) -> Any:
         # Reached only for attributes that are not there: PettingZoo's live fields appear with reset.
-        if name in ("agents", "rewards", "terminations", "truncations", "infos", "agent_selection", "_cumulative_rewards"):
+        if name in _LIVE_FIELDS:
             raise NotResetError(f"{name}: no game yet; call reset() first")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -135,7 +142,6 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
         self.terminations = dict.fromkeys(agents, over)
         self.truncations = dict.fromkeys(agents, False)
         self.infos = {agent: {"action_mask": self._no_mask.copy()} for agent in agents}
-        self._scored = False
         self._skip_agent_selection = None
         self.agent_selection = agents[max(self._single.turn, 0)]
         self._show()
@@ -145,12 +151,13 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
         row = self._single.row
         if self._copy:
             row = row.copy()
-        mask = row[self._obs_size : self._mask_stop]
+        mask = row[self._mask_part]
         if self._mask_in_obs:
-            self._current = {"observation": row[: self._obs_size], "action_mask": mask}
+            self._current = {"observation": row[self._obs_part], "action_mask": mask}
         else:
-            self._current = row[: self._obs_size]
-        self.infos[self.agent_selection] = {"action_mask": mask}
+            self._current = row[self._obs_part]
+        self._shown = agent = self.agent_selection
+        self.infos[agent] = {"action_mask": mask}
 
     def step(self, action: int | None) -> None:
         """Take the action of ``agent_selection`` (None for an agent whose game is over).
@@ -168,9 +175,8 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
         single = self._single
         eventful = single.step(action)
         self._cumulative_rewards[agent] = 0
-        if self._scored:
-            self.rewards = dict.fromkeys(self.possible_agents, 0)
-            self._scored = False
+        if self.rewards != self._no_rewards:  # of the step before, or put there by a wrapper
+            self.rewards = self._no_rewards.copy()
         mover = self.possible_agents[single.turn]  # nobody's turn once over: _settle then says who
         if eventful:
             mover = self._settle(mover)
@@ -183,7 +189,6 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
         """Rewards of a step, and the end of the game if it came; returns the agent to act."""
         single = self._single
         if any(single.rewards):
-            self._scored = True
             for agent, reward in zip(self.possible_agents, single.rewards, strict=True):
                 self.rewards[agent] = reward
                 self._cumulative_rewards[agent] += reward
@@ -200,19 +205,27 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
         if action is not None:
             raise GameOverError(f"{self._game.id}: the game is over for {agent}, whose only action is None, not {action!r}")
         self._was_dead_step(None)
-        self._scored = False
         if self.agents:
             self._single.show(self._seat_of[self.agent_selection])
+            self._single.mask[:] = 0  # even if a wrapper ended the game
             self._show()
+
+    def _deads_step_first(self) -> str:
+        """PettingZoo's wrappers call this when they have ended the game from outside: nothing is legal any more."""
+        self._shown = None
+        self.infos = {agent: {"action_mask": self._no_mask.copy()} for agent in self.agents}
+        return str(super()._deads_step_first())
 
     def observe(self, agent: str) -> Any:
         """What an agent sees now; valid at any time and for any seat, with a mask of zeros for seats not to move."""
-        if agent == self.agent_selection:
+        if agent == self._shown:
             return self._current
         row = self._single.observe(self._seat(agent))
+        if self.terminations.get(agent, True) or self.truncations.get(agent, True):
+            row[self._mask_part] = 0  # even if a wrapper ended the game
         if not self._mask_in_obs:
-            return row[: self._obs_size]
-        return {"observation": row[: self._obs_size], "action_mask": row[self._obs_size : self._mask_stop]}
+            return row[self._obs_part]
+        return {"observation": row[self._obs_part], "action_mask": row[self._mask_part]}
 
     def _seat(self, agent: str) -> int:
         if agent not in self._seat_of:
@@ -260,6 +273,10 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
         """Named slices of an observation: ``(name, start, stop, low, high, meaning)``."""
         return self._game.obs_spec()
 
+    def describe(self, observation: Any) -> dict[str, Any]:
+        """What an observation says in words, one value for each part of ``obs_spec()``."""
+        return describe(self._game.id, observation["observation"] if isinstance(observation, dict) else observation)
+
     def state_spec(self) -> ObsSpec:
         """Named slices of ``state()``."""
         return self._game.obs_spec(state=True)
@@ -295,5 +312,5 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if not self._copy and self._single.started and self.agents:
+        if not self._copy and self._shown is not None and self._shown == self.agent_selection and self.agents:
             self._show()  # its arrays are views of the game's own row

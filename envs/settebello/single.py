@@ -51,15 +51,14 @@ def deal_given(state: Any, decks: Any, first_deal: int) -> None:
 
 
 @kernel(inline=True)
-def show_seat(state: Any, seat: Any, row8: Any, row64: Any, mask_word: int) -> None:
-    """Write observation and, from 64-bit word ``mask_word`` on, mask of a seat; a seat not to move has a mask of zeros."""
+def show_seat(state: Any, seat: Any, row8: Any, row64: Any, mask64: Any) -> None:
+    """Write observation and mask of a seat; one that is not to move has a mask of zeros."""
     observe(state, seat, row8, row64)
-    masks = row64[mask_word:]
     if state["turn"] == seat:
-        write_mask(state, masks)
+        write_mask(state, mask64)
     else:
-        for i in range(len(masks)):
-            masks[i] = 0
+        for i in range(len(mask64)):
+            mask64[i] = 0
 
 
 @kernel
@@ -81,13 +80,13 @@ def _step(states: Any, action: int, row8: Any, row64: Any, mask_word: int) -> An
         code |= COUNTED
     if state["reward"][0] != 0 or state["reward"][1] != 0:
         code |= SCORED
-    show_seat(state, seat, row8, row64, mask_word)
+    show_seat(state, seat, row8, row64, row64[mask_word:])
     return code
 
 
 @kernel
 def _show(states: Any, seat: int, row8: Any, row64: Any, mask_word: int) -> None:
-    show_seat(states[0], seat, row8, row64, mask_word)
+    show_seat(states[0], seat, row8, row64, row64[mask_word:])
 
 
 @kernel
@@ -209,6 +208,7 @@ class SingleGame:
             end the observation of the seat that moved last, and a mask of zeros.
         observation: its part int8 ``(obs_size,)``.
         mask: its part int8 ``(num_actions,)``.
+        row64: ``row`` as 64-bit words, of which the mask begins at word ``mask_word``.
         turn: seat to move, -1 before reset and after the end.
         over: whether the game has ended.
         started: whether there is a game: after ``reset`` or ``set_state``.
@@ -218,9 +218,9 @@ class SingleGame:
     """
 
     __slots__ = (
-        *("_mask_word", "_nothing", "_num_actions", "_row64", "_seeded", "_template"),
-        *("decks", "first_deal", "game", "illegal", "mask", "observation", "options"),
-        *("over", "rewards", "row", "started", "states", "turn"),
+        *("_nothing", "_num_actions", "_seeded", "_template"),
+        *("decks", "first_deal", "game", "illegal", "mask", "mask_word", "observation", "options"),
+        *("over", "rewards", "row", "row64", "started", "states", "turn"),
     )
 
     def __init__(self, game: Game, options: Options, illegal: str = "raise") -> None:
@@ -233,8 +233,8 @@ class SingleGame:
         self.row: Int8Array = np.zeros(game.obs_size + game.mask_size, np.int8)
         self.observation = self.row[: game.obs_size]
         self.mask = self.row[game.obs_size : game.obs_size + game.num_actions]
-        self._row64 = self.row.view(np.uint64)
-        self._mask_word = game.obs_size // 8
+        self.row64 = self.row.view(np.uint64)
+        self.mask_word = game.obs_size // 8
         self._num_actions = game.num_actions
         self._nothing = (0,) * game.num_seats
         self._seeded = False
@@ -307,7 +307,7 @@ class SingleGame:
 
     def show(self, seat: int) -> None:
         """Write observation and mask of a seat into ``row``."""
-        _show(self.states, seat, self.row, self._row64, self._mask_word)
+        _show(self.states, seat, self.row, self.row64, self.mask_word)
 
     def step(self, action: Any) -> bool:
         """Take an action of the seat to move.
@@ -327,7 +327,7 @@ class SingleGame:
             self.require()
             raise GameOverError(f"{self.game.id}: the game is over; reset() starts the next")
         if 0 <= action < self._num_actions:
-            code = _step(self.states, action, self.row, self._row64, self._mask_word)
+            code = _step(self.states, action, self.row, self.row64, self.mask_word)
         else:
             code = ILLEGAL
         if 0 <= code < EVENTFUL:
@@ -382,7 +382,7 @@ class SingleGame:
         """
         self.require()
         row = np.empty(len(self.row), np.int8) if out is None else out
-        _show(self.states, seat, row, row.view(np.uint64), self._mask_word)
+        _show(self.states, seat, row, row.view(np.uint64), self.mask_word)
         return row
 
     def state(self) -> Int8Array:

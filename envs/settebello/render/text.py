@@ -172,11 +172,11 @@ def _heading(scene: _Scene) -> tuple[str, str]:
 
 
 def _agreed(scene: _Scene) -> list[str]:
-    """What the options say, where that is not the default."""
+    """How long the game goes on, and what else the options say where that is not the default."""
     options, words = scene.options, scene.words
     if options is None:
         return []
-    agreed = [words.single_deal if options.episode == "deal" else f"{words.target} {options.target}"]
+    agreed = [words.single_deal if options.episode == "deal" else words.target.format(number=options.target)]
     if isinstance(options, TressetteOptions) and options.napoletana:
         agreed.append(words.with_napoletana)
     if isinstance(options, BazzicaOptions):

@@ -12,11 +12,12 @@ from settebello.bits import SPREAD, lowest_bit, popcount, spread
 from settebello.cards import NUM_CARDS, NUM_SUITS, bit_of, suit_of
 from settebello.jit import kernel
 from settebello.spec import Field, row_size
-from settebello.tressette.rules import WORTH, side_of
+from settebello.tressette.rules import DEAL_POINTS, NAPOLETANA_POINTS, WORTH, side_of
 from settebello.tressette.state import MAX_SEATS, NOBODY, REGISTER_SIZE
 
 UNKNOWN: Final = 255  # a card of the deck that the seat cannot know
 MAX_SCORE: Final = 127  # scores are clipped to int8
+MAX_TARGET: Final = 100
 
 
 def fields(players: int) -> tuple[Field, ...]:
@@ -53,28 +54,22 @@ def fields(players: int) -> tuple[Field, ...]:
             Field(f"napoletane_{name}", NUM_SUITS, f"suits of which `{name}` announced a napoletana this deal")
             for name in relative
         ),
-        Field("hand_sizes", players, "cards in each hand", NUM_CARDS),
-        Field("stock", 1, "cards left in the stock", NUM_CARDS),
-        Field("tricks", 1, "tricks finished this deal", NUM_CARDS // 2),
-        Field("trick_thirds", 1, "worth of the trick on the table, in thirds of a point", 12),
-        Field("thirds", 2, "thirds taken this deal: own side, other side", 35),
+        Field("hand_sizes", players, "cards in each hand", NUM_CARDS // players),
+        *((Field("stock", 1, "cards left in the stock", NUM_CARDS - players),) if players == 2 else ()),
+        Field("tricks", 1, "tricks finished this deal", NUM_CARDS // players),
+        Field("trick_thirds", 1, "worth of the trick on the table, in thirds of a point", int(WORTH.max()) * (players - 1)),
+        Field("thirds", 2, "thirds taken this deal: own side, other side", int(WORTH.sum())),
         Field("cards_taken", 2, "cards taken this deal: own side, other side", NUM_CARDS),
         Field("score", 2, "match points: own side, other side; clipped to 127", MAX_SCORE),
-        Field("target", 1, "points that end the match", 100),
+        Field("target", 1, "points that end the match", MAX_TARGET),
         Field(
             "deal_points",
             2,
             "points of this deal so far (its napoletane; once over, its whole result): own side, other side",
-            MAX_SCORE,
+            DEAL_POINTS + NUM_SUITS * NAPOLETANA_POINTS,
         ),
-        *(
-            (
-                Field("option_hand_size", 1, "cards dealt to each seat", NUM_CARDS // 2),
-                Field("deal_number", 1, "deal of the match, from 1; clipped to 127", MAX_SCORE),
-            )
-            if players == 2  # fills the row up to whole words
-            else ()
-        ),
+        Field("deal_number", 1, "deal of the match, from 1; clipped to 127", MAX_SCORE),
+        *((Field("option_hand_size", 1, "cards dealt to each seat", NUM_CARDS // players),) if players == 2 else ()),
     )
 
 
@@ -178,19 +173,20 @@ def observe(state: Any, seat: int, row8: Any, row64: Any) -> None:
     at += players
     own = side_of(seat)
     taken = state["cards_taken"][0] + state["cards_taken"][1]
-    row8[at] = state["deck_size"] - state["stock_start"]
-    row8[at + 1] = taken // players
-    row8[at + 2] = trick_thirds
+    if two:
+        row8[at] = state["deck_size"] - state["stock_start"]
+        row8[at + 13] = state["hand_size"]
+        at += 1
+    row8[at] = taken // players
+    row8[at + 1] = trick_thirds
     for k in range(2):
         side = own if k == 0 else 1 - own
-        row8[at + 3 + k] = state["thirds"][side]
-        row8[at + 5 + k] = state["cards_taken"][side]
-        row8[at + 7 + k] = min(MAX_SCORE, np.int64(state["score"][side]))
-        row8[at + 10 + k] = state["deal_points"][side]
-    row8[at + 9] = state["target"]
-    if two:
-        row8[at + 12] = state["hand_size"]
-        row8[at + 13] = min(MAX_SCORE, np.int64(state["deal_number"]))
+        row8[at + 2 + k] = state["thirds"][side]
+        row8[at + 4 + k] = state["cards_taken"][side]
+        row8[at + 6 + k] = min(MAX_SCORE, np.int64(state["score"][side]))
+        row8[at + 9 + k] = state["deal_points"][side]
+    row8[at + 8] = state["target"]
+    row8[at + 11] = min(MAX_SCORE, np.int64(state["deal_number"]))
 
 
 @kernel(inline=True)

@@ -22,6 +22,7 @@ from settebello.tressette.state import COUNT, DEAL, DRAW, NAPOLETANA, NOBODY, NO
 
 NUM_ACTIONS: Final = NUM_CARDS
 NAPOLETANA_POINTS: Final = 3
+DEAL_POINTS: Final = 11  # of a full deck, last trick included
 NAPOLETANA_RANKS: Final = 3  # ranks 0, 1, 2: ace, two, three
 
 # RULES Strength: within a suit, strongest first 3 2 A R C F 7 6 5 4. Worth: A 3 thirds; 3, 2, R, C, F 1 each.
