@@ -19,11 +19,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 DISABLED = bool(numba.config.DISABLE_JIT)
 _PACKAGE = Path(__file__).resolve().parent
+_NO_KERNELS = {"bench", "cli.py", "describe.py", "render", "testing.py"}  # an edit there keeps the compiled kernels
 
 
 def _source_stamp() -> tuple[float, int]:
-    """Newest modification time and total size of the package's sources: changes whenever one of them does."""
-    stats = [path.stat() for path in _PACKAGE.rglob("*.py")]
+    """Newest modification time and total size of the sources that kernels may come from: changes whenever one of them does."""
+    sources = (path for path in _PACKAGE.rglob("*.py") if not _NO_KERNELS & set(path.relative_to(_PACKAGE).parts))
+    stats = [path.stat() for path in sources]
     return max(stat.st_mtime for stat in stats), sum(stat.st_size for stat in stats)
 
 
