@@ -190,15 +190,22 @@ class BatchEnv:
         rows = (self.num_envs, self._game.obs_size)
         self.observation: Int8Array = np.zeros(rows, np.int8)
         self._masks = np.zeros((self.num_envs, self._game.mask_size), np.int8)
-        self.action_mask: Int8Array = self._masks[:, : self._game.num_actions]
         self.seat = np.zeros(self.num_envs, np.int64)
         self.final_score = np.zeros((self.num_envs, 2), np.int32)
         self._reward = np.zeros((self.num_envs, 2), np.float32)
         self._done = np.zeros(self.num_envs, np.bool_)
+        self._state_rows: Int8Array | None = None
+        self._make_views()
+        self.reset(seed)
+
+    def _make_views(self) -> None:
+        self.action_mask: Int8Array = self._masks[:, : self._game.num_actions]
         self._rows64 = self.observation.view(np.uint64)
         self._masks64 = self._masks.view(np.uint64)
-        self._state_rows: Int8Array | None = None
-        self.reset(seed)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_views()  # pickle and deepcopy make arrays of their own of what were views
 
     @property
     def game(self) -> str:

@@ -80,6 +80,9 @@ class Game:
     valid: Callable[[Any], bool]
     worlds: Callable[[np.ndarray[Any, Any], int], Worlds]
 
+    def __reduce__(self) -> tuple[Callable[[str], "Game"], tuple[str]]:
+        return get_game, (self.id,)
+
     @property
     def agents(self) -> list[str]:
         """Agent names by seat."""

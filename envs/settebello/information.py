@@ -76,7 +76,7 @@ class Information:
         return f"<Information of seat {self._seat} in {self.game}, deal {self._record[0]['deal_number']}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.game, self._options, self._record.copy(), self._seat)
+        return _restore, (self.game, self._options, self.to_bytes(), self._seat)
 
     def to_bytes(self) -> bytes:
         """All that the seat knows, as bytes: equal exactly for positions the seat cannot tell apart."""
@@ -130,5 +130,6 @@ def check_deal(deal: int) -> None:
         raise OptionError(f"deal={deal!r}: allowed are 0 (the deal on the table) and -1 (the deal counted last)")
 
 
-def _restore(game_id: str, options: Options, record: np.ndarray[Any, Any], seat: int) -> Information:
-    return Information(get_game(game_id), options, record, seat)
+def _restore(game_id: str, options: Options, record: bytes, seat: int) -> Information:
+    game = get_game(game_id)
+    return Information(game, options, np.frombuffer(record, game.dtype), seat)

@@ -18,7 +18,6 @@ from settebello.bazzica.state import (
     NO_CARD,
     NUM_HANDS,
     NUM_SEATS,
-    REGISTER_SIZE,
     STOCK_START,
     TABLE_START,
 )
@@ -269,7 +268,3 @@ def redact(state: Any, seat: int) -> None:
     for i in range(NUM_SEATS):
         state["reward"][i] = 0
     write_deck(state)
-    for i in range(state["register_size"], REGISTER_SIZE):  # what earlier deals left there
-        state["register"][i] = 0
-    for i in range(state["last_register_size"], REGISTER_SIZE):
-        state["last_register"][i] = 0

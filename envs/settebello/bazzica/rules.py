@@ -28,6 +28,7 @@ from settebello.bazzica.state import (
     NUM_HANDS,
     NUM_SEATS,
     PLAY,
+    REGISTER_SIZE,
     SCOPA,
     STOCK_START,
     SWEPT,
@@ -134,6 +135,8 @@ def distribute(state: Any) -> None:
     state["picked"] = 0
     state["last_taker"] = NOBODY
     state["register_size"] = 0
+    for i in range(REGISTER_SIZE):  # equal games have equal bytes, whatever was played before them
+        state["register"][i] = 0
     write_register(state, DEAL + np.int64(state["dealer"]))
     table = np.int64(0)
     counts = np.int64(0)
@@ -176,6 +179,8 @@ def new_game(state: Any) -> None:
     state["sheet_settebello"] = NOT_COUNTED
     state["sheet_primiera"] = NOT_COUNTED
     state["last_register_size"] = 0
+    for i in range(REGISTER_SIZE):
+        state["last_register"][i] = 0
     for seat in range(NUM_SEATS):
         state["score"][seat] = 0
         state["reward"][seat] = 0
@@ -260,7 +265,7 @@ def count_deal(state: Any) -> None:
     elif lead != 0 and max(np.int64(state["score"][0]), np.int64(state["score"][1])) >= state["target"]:
         finish(state, greater(lead, 0))
     else:
-        for i in range(state["register_size"]):
+        for i in range(REGISTER_SIZE):
             state["last_register"][i] = state["register"][i]
         state["last_register_size"] = state["register_size"]
         state["dealer"] = 1 - state["dealer"]

@@ -39,6 +39,7 @@ from settebello.cards import FULL_DECK, NUM_CARDS, bit_of
 from settebello.jit import kernel
 
 PLAYS: Final = 2 * HAND_SIZE * NUM_HANDS
+MAX_DEAL_NUMBER: Final = 2**30
 
 
 @kernel(inline=True)
@@ -188,7 +189,9 @@ def valid(state: Any) -> bool:
         return False
     if not (is_flag(state["last_card_scopa"]) and is_flag(state["single_deal"]) and is_flag(state["points_reward"])):
         return False
-    if not (is_flag(state["over"]) and is_flag(state["dealer"]) and state["deal_number"] >= 1 and is_deck(state["deck"])):
+    if not (is_flag(state["over"]) and is_flag(state["dealer"]) and 1 <= state["deal_number"] <= MAX_DEAL_NUMBER):
+        return False
+    if not is_deck(state["deck"]):
         return False
     if not (0 <= state["register_size"] <= REGISTER_SIZE and 0 <= state["last_register_size"] <= REGISTER_SIZE):
         return False

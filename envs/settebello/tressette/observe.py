@@ -13,7 +13,7 @@ from settebello.cards import NUM_CARDS, NUM_SUITS, bit_of, suit_of
 from settebello.jit import kernel
 from settebello.spec import Field, row_size
 from settebello.tressette.rules import DEAL_POINTS, NAPOLETANA_POINTS, WORTH, side_of
-from settebello.tressette.state import MAX_SEATS, NOBODY, REGISTER_SIZE
+from settebello.tressette.state import NOBODY
 
 UNKNOWN: Final = 255  # a card of the deck that the seat cannot know
 MAX_SCORE: Final = 127  # scores are clipped to int8
@@ -247,14 +247,4 @@ def redact(state: Any, seat: int) -> None:
         state["legal"] = 0
     state["reward"][0] = 0
     state["reward"][1] = 0
-    # What earlier tricks, deals and games left behind is no part of what the seat knows now.
-    for i in range(state["trick_size"], MAX_SEATS):
-        state["trick"][i] = 0
-    if state["trick_size"] == 0:
-        state["best_seat"] = 0
-        state["best_card"] = 0
-    for i in range(state["register_size"], REGISTER_SIZE):
-        state["register"][i] = 0
-    for i in range(state["last_register_size"], REGISTER_SIZE):
-        state["last_register"][i] = 0
     write_deck(state)

@@ -18,7 +18,7 @@ from settebello.cards import (
     suit_of,
 )
 from settebello.jit import kernel
-from settebello.tressette.state import COUNT, DEAL, DRAW, NAPOLETANA, NOBODY, NOT_COUNTED, PLAY, TRICK
+from settebello.tressette.state import COUNT, DEAL, DRAW, MAX_SEATS, NAPOLETANA, NOBODY, NOT_COUNTED, PLAY, REGISTER_SIZE, TRICK
 
 NUM_ACTIONS: Final = NUM_CARDS
 NAPOLETANA_POINTS: Final = 3
@@ -100,9 +100,15 @@ def distribute(state: Any) -> None:
     state["announced"] = 0
     state["opened"] = 0
     state["trick_size"] = 0
+    state["best_seat"] = 0
+    state["best_card"] = 0
+    for i in range(MAX_SEATS):
+        state["trick"][i] = 0
     state["turn"] = first_seat
     state["leader"] = first_seat
     state["register_size"] = 0
+    for i in range(REGISTER_SIZE):  # equal games have equal bytes, whatever was played before them
+        state["register"][i] = 0
     write_register(state, DEAL + state["dealer"])
     set_legal(state)
 
@@ -133,6 +139,8 @@ def new_game(state: Any) -> None:
     state["winner"] = NOBODY
     state["sheet_last_trick"] = NOT_COUNTED
     state["last_register_size"] = 0
+    for i in range(REGISTER_SIZE):
+        state["last_register"][i] = 0
     for side in range(2):
         state["score"][side] = 0
         state["reward"][side] = 0
@@ -172,7 +180,7 @@ def count_deal(state: Any, last_side: int) -> None:
     elif lead != 0 and max(state["score"][0], state["score"][1]) >= state["target"]:
         finish(state, 0 if lead > 0 else 1)
     else:
-        for i in range(state["register_size"]):
+        for i in range(REGISTER_SIZE):
             state["last_register"][i] = state["register"][i]
         state["last_register_size"] = state["register_size"]
         state["dealer"] = (state["dealer"] + 1) % state["players"]

@@ -1,119 +1,211 @@
-"""Whether a record from outside can be trusted: every number in range, every card in one place."""
+"""Whether the bytes of a record are a game that can be: each deal in it is played again by its register.
 
-from typing import Any
+Records from outside (saved games) are checked by this before any other kernel sees them. No value of a record is used as an
+index before its range is known.
+"""
 
-from settebello.cards import FULL_DECK, NUM_SUITS, SUIT_MASK, cards_in, mask_of, suit_of
-from settebello.registers import current_register
-from settebello.tressette.observe import hand_size
-from settebello.tressette.rules import WORTH
-from settebello.tressette.state import COUNT, DEAL, DRAW, MAX_SEATS, NAPOLETANA, NOBODY, NOT_COUNTED, REGISTER_SIZE, TRICK
+from typing import Any, Final
 
-MAX_SCORE = 20_000
+import numpy as np
 
+from settebello.bits import lowest_bit, popcount
+from settebello.cards import NUM_CARDS, bit_of
+from settebello.jit import kernel
+from settebello.tressette.rules import distribute, finish, is_legal, step
+from settebello.tressette.state import COUNT, DEAL, DRAW, MAX_SEATS, NOBODY, NOT_COUNTED, REGISTER_SIZE, STATE_DTYPE, TRICK
 
-def _codes_valid(codes: bytes, players: int) -> bool:
-    """Whether each code names an event of a game with so many players."""
-    return all(
-        code < TRICK + players
-        or NAPOLETANA <= code < NAPOLETANA + players * NUM_SUITS
-        or DEAL <= code < DEAL + players
-        or code == COUNT
-        for code in codes
-    )
+MAX_SCORE: Final = 20_000
+MAX_DEAL_NUMBER: Final = 2**30
 
 
-def _ranges_valid(state: Any) -> bool:
-    """Whether every small number lies where the kernels expect it."""
-    players = int(state["players"])
-    over = int(state["over"])
-    ranges = (
-        ("over", 0, 1),
-        ("turn", NOBODY if over else 0, NOBODY if over else players - 1),
-        ("leader", 0, players - 1),
-        ("dealer", 0, players - 1),
-        ("trick_size", 0, players - 1),
-        ("stock_start", players * int(state["hand_size"]), int(state["deck_size"])),
-        ("winner", NOBODY, 1 if over else NOBODY),
-        ("deal_number", 1, 2**31 - 1),
-        ("opened", 0, (1 << players) - 1),
-        ("announced", 0, (1 << players * NUM_SUITS) - 1),
-        ("sheet_last_trick", NOT_COUNTED, 1),
-        ("register_size", 1, REGISTER_SIZE),
-        ("last_register_size", 0, REGISTER_SIZE),
-    )
-    if not all(low <= state[name] <= high for name, low, high in ranges):
+@kernel(inline=True)
+def is_deck(deck: Any, size: int, expected_cards: int) -> bool:
+    """Whether a deck holds each of the expected cards once, and nothing behind them."""
+    cards = np.int64(0)
+    for i in range(size):
+        if deck[i] >= NUM_CARDS:
+            return False
+        cards |= bit_of(deck[i])
+    for i in range(size, NUM_CARDS):
+        if deck[i] != 0:
+            return False
+    return cards == expected_cards
+
+
+@kernel
+def replay(game: Any, register: Any, size: int) -> bool:
+    """Play a deal by its register on a record with its deck, dealer and options; False where the rules do not allow it.
+
+    Stops at the end of the register or after the count. ``game`` is to be a single deal.
+    """
+    distribute(game)
+    while not game["over"] and game["register_size"] < size:
+        # The next card played; what stands before it (its player's napoletane) the rules must write again.
+        at = np.int64(game["register_size"])
+        while at < size and register[at] >= DRAW:
+            at += 1
+        if at == size or not is_legal(game, np.int64(register[at])):
+            return False
+        step(game, np.int64(register[at]))
+    if game["register_size"] != size:
         return False
-    return all(
-        0 <= points <= MAX_SCORE for name in ("score", "deal_points", "sheet_points", "sheet_thirds") for points in state[name]
-    )
+    for i in range(size):
+        if game["register"][i] != register[i]:
+            return False
+    return True
 
 
-def _cards_valid(state: Any) -> bool:
-    """Whether each card of the game is in one place, and the sums over cards are right."""
-    players = int(state["players"])
-    cards = int(state["deck_cards"])
-    deck = [int(card) for card in state["deck"][: state["deck_size"]]]
-    if cards & ~FULL_DECK or sorted(deck) != cards_in(cards) or state["deck"][state["deck_size"] :].any():
+@kernel
+def read_deck(game: Any, register: Any, size: int) -> bool:
+    """Set dealer and deck of a record from the register of a whole deal; False if it is none."""
+    players = np.int64(game["players"])
+    hand_size = np.int64(game["hand_size"])
+    deck_size = np.int64(game["deck_size"])
+    if size < 2 or not DEAL <= register[0] < DEAL + players or register[size - 1] != COUNT:
         return False
-    trick = [int(card) for card in state["trick"][: state["trick_size"]]]
-    places = [int(state["hand"][seat]) for seat in range(MAX_SEATS)]
-    places += [int(mask) for mask in state["taken"]]
-    places += [mask_of(deck[int(state["stock_start"]) :])]
-    if not all(0 <= card < 40 for card in trick) or len(set(trick)) != len(trick):
+    dealer = np.int64(register[0]) - DEAL
+    seat = (dealer + 1) % players
+    drawn = np.int64(0)
+    stock = players * hand_size
+    for seat_after in range(players):
+        game["played"][seat_after] = 0
+    for i in range(1, size - 1):
+        code = np.int64(register[i])
+        if code < DRAW:
+            game["played"][seat] |= bit_of(code)
+            seat = (seat + 1) % players
+        elif code < TRICK:
+            if stock == deck_size:
+                return False
+            game["deck"][stock] = code - DRAW
+            drawn |= bit_of(code - DRAW)
+            stock += 1
+        elif code < TRICK + players:
+            seat = code - TRICK
+    if stock != deck_size:
         return False
-    places.append(mask_of(trick))
-    if sum(places) != cards or any(a & b for i, a in enumerate(places) for b in places[:i]):
-        return False
-    played = [int(mask) for mask in state["played"]]
-    if sum(played) != int(state["taken"][0]) + int(state["taken"][1]) + mask_of(trick):
-        return False
-    for seat in range(MAX_SEATS):
-        hand = int(state["hand"][seat])
+    for k in range(players):
+        dealt = game["played"][(dealer + 1 + k) % players] & ~drawn
+        if popcount(dealt) != hand_size:
+            return False
+        for i in range(hand_size):
+            game["deck"][k * hand_size + i] = lowest_bit(dealt)
+            dealt &= dealt - 1
+    game["dealer"] = dealer
+    return is_deck(game["deck"], deck_size, np.int64(game["deck_cards"]))
+
+
+@kernel(inline=True)
+def has_sheet(state: Any, game: Any) -> bool:
+    """Whether the score sheet is that of a counted deal."""
+    for side in range(2):
         if (
-            (seat >= players and (hand or played[seat]))
-            or int(state["known"][seat]) & ~hand
-            or not 0 <= state["void"][seat] < 16
+            state["sheet_points"][side] != game["sheet_points"][side]
+            or state["sheet_thirds"][side] != game["sheet_thirds"][side]
         ):
             return False
-        if seat < players and hand_size(state, seat) != len(cards_in(hand)):
+    return state["sheet_last_trick"] == game["sheet_last_trick"]
+
+
+@kernel(inline=True)
+def has_no_sheet(state: Any) -> bool:
+    """Whether no deal has been counted yet."""
+    for side in range(2):
+        if state["sheet_points"][side] != 0 or state["sheet_thirds"][side] != 0:
             return False
-    return all(
-        len(cards_in(state["taken"][side])) == state["cards_taken"][side]
-        and sum(int(WORTH[card]) for card in cards_in(state["taken"][side])) == state["thirds"][side]
-        for side in range(2)
+    return state["sheet_last_trick"] == NOT_COUNTED
+
+
+@kernel(inline=True)
+def same_deal(state: Any, game: Any) -> bool:
+    """Whether two records agree in everything that belongs to the deal on the table."""
+    for seat in range(MAX_SEATS):
+        if (
+            state["hand"][seat] != game["hand"][seat]
+            or state["known"][seat] != game["known"][seat]
+            or state["played"][seat] != game["played"][seat]
+            or state["void"][seat] != game["void"][seat]
+            or (seat < game["trick_size"] and state["trick"][seat] != game["trick"][seat])
+        ):
+            return False
+    for side in range(2):
+        if (
+            state["taken"][side] != game["taken"][side]
+            or state["thirds"][side] != game["thirds"][side]
+            or state["cards_taken"][side] != game["cards_taken"][side]
+            or state["deal_points"][side] != game["deal_points"][side]
+        ):
+            return False
+    if game["trick_size"] > 0 and (state["best_seat"] != game["best_seat"] or state["best_card"] != game["best_card"]):
+        return False
+    return (
+        state["legal"] == game["legal"]
+        and state["announced"] == game["announced"]
+        and state["turn"] == game["turn"]
+        and state["leader"] == game["leader"]
+        and state["trick_size"] == game["trick_size"]
+        and state["stock_start"] == game["stock_start"]
+        and state["opened"] == game["opened"]
     )
 
 
-def _legal_valid(state: Any) -> bool:
-    """Whether the legal cards follow from hand and trick, and the best card lies in the trick."""
-    if state["over"]:
-        return bool(state["legal"] == 0)
-    hand = int(state["hand"][state["turn"]])
-    size = int(state["trick_size"])
-    if (int(state["leader"]) + size) % int(state["players"]) != state["turn"]:
-        return False
-    if size:
-        trick = [int(card) for card in state["trick"][:size]]
-        place = (int(state["best_seat"]) - int(state["leader"])) % int(state["players"])
-        if state["best_seat"] not in range(int(state["players"])) or place >= size or trick[place] != state["best_card"]:
-            return False
-        hand = hand & int(SUIT_MASK[suit_of(trick[0])]) or hand
-    return bool(state["legal"] == hand)
-
-
-def _register_valid(state: Any) -> bool:
-    """Whether the registers hold the codes of this deal's plays, draws, tricks and napoletane, and so cannot overflow."""
-    register = current_register(state)
-    last = bytes(state["last_register"][: state["last_register_size"]])
-    players = int(state["players"])
-    plays = [code for code in register if code < DRAW]
-    if not _codes_valid(register + last, players) or mask_of(plays) != sum(int(mask) for mask in state["played"]):
-        return False
-    drawn = int(state["stock_start"]) - players * int(state["hand_size"])
-    counted = int(register[-1] == COUNT and bool(state["over"]))
-    return len(register) == 1 + len(plays) + len(plays) // players + drawn + int(state["announced"]).bit_count() + counted
-
-
+@kernel
 def valid(state: Any) -> bool:
-    """Whether a record with known options is that of a game in progress or over, safe for every kernel."""
-    return _ranges_valid(state) and _cards_valid(state) and _legal_valid(state) and _register_valid(state)
+    """Whether a record with known options is one that play could have reached; its ``rng`` and ``reward`` may be anything."""
+    players = np.int64(state["players"])
+    for side in range(2):
+        if not 0 <= state["score"][side] <= MAX_SCORE:
+            return False
+    if not (0 <= state["over"] <= 1 and 0 <= state["dealer"] < players and 1 <= state["deal_number"] <= MAX_DEAL_NUMBER):
+        return False
+    if not (0 <= state["register_size"] <= REGISTER_SIZE and 0 <= state["last_register_size"] <= REGISTER_SIZE):
+        return False
+    if not is_deck(state["deck"], np.int64(state["deck_size"]), np.int64(state["deck_cards"])):
+        return False
+    games = np.zeros(1, STATE_DTYPE)
+    game = games[0]
+    game["players"] = state["players"]
+    game["hand_size"] = state["hand_size"]
+    game["deck_size"] = state["deck_size"]
+    game["deck_cards"] = state["deck_cards"]
+    game["napoletana"] = state["napoletana"]
+    game["single_deal"] = 1
+
+    # The deal before: none before the first count, else its whole register, and its sheet unless this deal was counted too.
+    counted = state["register_size"] > 0 and state["register"][state["register_size"] - 1] == COUNT
+    if state["deal_number"] == 1:
+        if state["last_register_size"] != 0 or not (counted or has_no_sheet(state)):
+            return False
+    else:
+        size = np.int64(state["last_register_size"])
+        if state["single_deal"] or not read_deck(game, state["last_register"], size):
+            return False
+        if (game["dealer"] + 1) % players != state["dealer"] or not replay(game, state["last_register"], size):
+            return False
+        if not (counted or has_sheet(state, game)):
+            return False
+
+    # This deal.
+    game["over"] = 0
+    game["dealer"] = state["dealer"]
+    for i in range(NUM_CARDS):
+        game["deck"][i] = state["deck"][i]
+    if not replay(game, state["register"], np.int64(state["register_size"])):
+        return False
+    for side in range(2):
+        if state["score"][side] < game["deal_points"][side]:
+            return False
+    if counted:
+        lead = np.int64(state["score"][0]) - np.int64(state["score"][1])
+        winner = np.int64(game["winner"])
+        if not state["single_deal"]:
+            winner = 0 if lead > 0 else 1
+            if lead == 0 or max(np.int64(state["score"][0]), np.int64(state["score"][1])) < state["target"]:
+                return False
+        if not state["over"] or state["winner"] != winner or not has_sheet(state, game):
+            return False
+    elif state["winner"] != NOBODY:
+        return False
+    elif state["over"]:  # given up in the middle of the deal
+        finish(game, NOBODY)
+    return same_deal(state, game)
