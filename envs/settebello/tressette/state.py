@@ -5,7 +5,8 @@ from typing import Final
 import numpy as np
 
 MAX_SEATS: Final = 4
-REGISTER_SIZE: Final = 86  # 1 deal + 40 plays + 20 tricks + 20 draws + 4 napoletane + 1 count
+# 1 deal + 40 plays + 20 tricks + 38 draws (hands of one card) + 4 napoletane + 1 count = 104; two more leave no padding.
+REGISTER_SIZE: Final = 106
 
 # Codes of the public register: what one event is, in one byte.
 PLAY: Final = 0  # + card: lead or follow
