@@ -129,9 +129,9 @@ class Game:
         return np.zeros_like(high), high
 
     def spec_hash(self) -> str:
-        """Short hash of the observation layout and the game's version, for checkpoints."""
+        """SHA-256 of what a network depends on: version, number of actions, and the observation's names, places and bounds."""
         text = repr((self.id, self.version, self.num_actions, [entry[:5] for entry in self.obs_spec()]))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _critic_fields(*hands: str) -> tuple[Field, ...]:

@@ -1,0 +1,33 @@
+"""Training agents for settebello's games by self-play. Needs torch: ``pip install settebello[train]``."""
+
+import os
+
+# torch's threads otherwise spin while they wait for each other: on a machine with other work that was six times slower.
+# Read when torch starts, so set before it is imported; whoever sets it themselves is left alone.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from settebello_training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from settebello_training.config import TrainConfig
+from settebello_training.errors import CheckpointError, TrainingError
+from settebello_training.evaluate import Evaluation, evaluate, evaluate_against_random, network_policy, random_policy
+from settebello_training.network import PolicyValueNetwork
+from settebello_training.train import RunResult, train
+from settebello_training.trainer import Trainer
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "Evaluation",
+    "PolicyValueNetwork",
+    "RunResult",
+    "TrainConfig",
+    "Trainer",
+    "TrainingError",
+    "evaluate",
+    "evaluate_against_random",
+    "load_checkpoint",
+    "network_policy",
+    "random_policy",
+    "save_checkpoint",
+    "train",
+]

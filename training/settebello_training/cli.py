@@ -1,0 +1,198 @@
+"""The command ``settebello-train``."""
+
+import dataclasses
+import datetime
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from settebello.errors import OptionError, SettebelloError
+from settebello_training.checkpoint import MANIFEST, load_checkpoint
+from settebello_training.config import TrainConfig, merge_settings, parse_setting, read_settings
+from settebello_training.errors import CheckpointError
+from settebello_training.progress import CURVE_PICTURE, RESULT
+from settebello_training.train import RunResult, train
+from settebello_training.trainer import Trainer
+
+PROGRAM: Final = "settebello-train"
+INTERRUPTED: Final = 130  # what shells return after SIGINT
+
+app = typer.Typer(
+    name=PROGRAM,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Train agents for Tressette and Scopa-bazzica by self-play, from nothing, on CPUs.\n\n"
+    "Try [bold]settebello-train demo[/] first: about five minutes on two cores. Every run leaves a folder with its weights, "
+    "its learning curve as a picture and its result as JSON, and can be resumed from it.",
+)
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    game: Annotated[
+        str | None, typer.Option(help="tressette-2p, tressette-4p or bazzica. Default: tressette-2p.", show_default=False)
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Minutes of training; the final evaluation comes on top. Default: 4.", show_default=False),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the deals, the first weights and every draw. Default: 0.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run. Default: a new one under runs/.", show_default=False)
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="JSON file with settings, as result.json shows them under config.", show_default=False)
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="One setting; may be given several times.", show_default=False),
+    ] = None,
+) -> None:
+    """Train an agent and measure it against the random player on mirrored deals.
+
+    Settings come from --config, then --set, then the options above. For example:
+
+      settebello-train run --game bazzica --minutes 10 --seed 1
+
+      settebello-train run --game tressette-2p --set options.napoletana=true --set "hidden=[512,512]"
+
+    An unknown setting is refused with the list of all. Ctrl-C saves a checkpoint and ends.
+    """
+    values = {} if config is None else read_settings(config)
+    for text in setting or []:
+        name, value = parse_setting(text)
+        values = merge_settings(values, {name: value})
+    given = {"game": game, "minutes": minutes, "seed": seed}
+    settings = TrainConfig.from_dict(values | {name: value for name, value in given.items() if value is not None})
+    _run_new(settings, out, context.obj)
+
+
+@app.command()
+def resume(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="FOLDER", show_default=False)],
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Train this much longer than so far. Default: what was left of the budget.", show_default=False),
+    ] = None,
+) -> None:
+    """Go on with a run that was interrupted or should train longer, from its last checkpoint.
+
+    Steps, optimiser, games and random draws continue as if the run had never ended. For example:
+
+      settebello-train resume runs/tressette-2p-seed0-20250101-120000 --minutes 30
+    """
+    config = None
+    if minutes is not None:
+        checkpoint = load_checkpoint(path)
+        done = float(checkpoint.manifest["progress"].get("seconds", 0.0)) / 60
+        config = dataclasses.replace(checkpoint.config, minutes=done + minutes, decisions=None)
+    trainer = Trainer.resume(path, config=config)
+    if trainer.fraction >= 1 and trainer.evaluation is not None:
+        raise OptionError(f"run {path}: its budget is spent; add time, for example --minutes 10")
+    _train(trainer, path.parent if path.name == MANIFEST else path, context.obj)
+
+
+@app.command()
+def demo(
+    context: typer.Context,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run. Default: a new one under runs/.", show_default=False)
+    ] = None,
+    game: Annotated[str, typer.Option(help="tressette-2p, tressette-4p or bazzica.")] = "tressette-2p",
+    minutes: Annotated[float, typer.Option(help="Minutes of training; the final evaluation comes on top.")] = 4.0,
+    seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
+) -> None:
+    """See an agent learn two-player Tressette from nothing and beat the random player, in about five minutes.
+
+    Prints what it won per deal, with the 95% interval, and the folder where weights, learning curve and result are.
+    """
+    _run_new(TrainConfig(game=game, minutes=minutes, seed=seed), out, context.obj)
+
+
+def _run_new(config: TrainConfig, out: Path | None, command: str) -> None:
+    folder = out or Path("runs") / f"{config.game}-seed{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+    if (folder / MANIFEST).exists():
+        raise CheckpointError(
+            f"folder {folder}: holds a run already; choose another --out, or go on with: settebello-train resume {folder}"
+        )
+    trainer = Trainer(config)
+    _train(trainer, folder, command)
+
+
+def _train(trainer: Trainer, folder: Path, command: str) -> None:
+    config = trainer.config
+    budget = f"{config.minutes:.3g} minutes" if config.minutes is not None else f"{config.decisions:,} decisions"
+    progress = Console(stderr=True)
+    progress.print(
+        f"{config.game}, seed {config.seed}, {budget}, {config.num_threads} threads; everything goes to {folder}/",
+        highlight=False,
+        soft_wrap=True,
+    )
+    result = train(trainer, folder, progress, command)
+    if result.evaluation is None:
+        progress.print(
+            f"interrupted; saved. Go on with: settebello-train resume {shlex.quote(str(folder))}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(INTERRUPTED)
+    _print_result(trainer, result)
+
+
+def _print_result(trainer: Trainer, result: RunResult) -> None:
+    evaluation = result.evaluation
+    assert evaluation is not None
+    low, high = evaluation.ci95
+    title = f"{trainer.config.game} against the random player, mirrored deals"
+    table = Table(title=title, show_header=False, title_justify="left")
+    rows: list[tuple[str, str]] = [
+        ("points per deal", f"{evaluation.points_per_deal:+.2f}"),
+        ("95% interval", f"{low:+.2f} to {high:+.2f}"),
+        ("deals won", f"{100 * evaluation.win_rate:.1f} % (equal ones count half)"),
+        ("deals played", f"{2 * evaluation.deals:,} ({evaluation.deals:,}, each from both sides)"),
+        ("illegal moves", f"{evaluation.illegal_moves[0]}"),
+        ("trained on", f"{result.decisions:,} decisions in {trainer.seconds / 60:.1f} minutes"),
+        ("speed", f"{result.decisions_per_second:,.0f} decisions/s"),
+        ("outside the network", f"{100 * result.outside_network:.0f} % of the time"),
+    ]
+    for name, value in rows:
+        table.add_row(name, value)
+    Console().print(table)
+    # Paths below the table: in a cell they would be cut to the width of the terminal.
+    print(f"folder          {result.folder}")
+    print(f"weights         {result.folder / _weights_file(result.folder)}")
+    if trainer.curve:
+        print(f"learning curve  {result.folder / CURVE_PICTURE}")
+    print(f"result          {result.folder / RESULT}")
+
+
+def _weights_file(folder: Path) -> str:
+    """Name of the weights' file in a run's folder."""
+    name: str = load_checkpoint(folder).manifest["files"]["weights"]["name"]
+    return name
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point: our own errors end the command with one line on stderr and status 1."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        app(args=given, prog_name=PROGRAM, obj=shlex.join([PROGRAM, *given]))  # obj: the command, for the result
+    except SettebelloError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

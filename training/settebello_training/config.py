@@ -1,0 +1,250 @@
+"""The settings of a training run: a frozen dataclass that checks itself, to and from JSON."""
+
+import dataclasses
+import difflib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+from settebello.errors import OptionError
+
+MAX_SEED: Final = 2**20 - 1
+# Every row of every batch of environments has its own seed, and the three uses never share one: a run trains on
+# seed * 2**20 + row (below 2**40), its curve is measured from CURVE_SEED on, its final result from FINAL_SEED on.
+SEEDS_PER_RUN: Final = 2**20
+CURVE_SEED: Final = 2**40
+FINAL_SEED: Final = 2**41
+OWN_OPTIONS: Final = ("episode", "reward", "illegal", "seed")  # environment arguments that the trainer sets itself
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """Settings of one training run.
+
+    The schedules run linearly from their first value to the one named ``*_end`` over the whole budget.
+
+    Attributes:
+        game: "tressette-2p", "tressette-4p" or "bazzica".
+        seed: 0..2**20-1; the deals, the first weights and every draw follow from it.
+        minutes: budget in minutes of wall-clock time of the training loop, or None.
+        decisions: budget in decisions (one move of one seat), or None. With both, the one reached first ends the run.
+        episode: "deal" or "match", as the environment's option.
+        reward: "points" or "win", as the environment's option.
+        options: further options of the game, for example ``{"napoletana": True}``.
+        reward_scale: factor on rewards, so that returns are about -1..1.
+        num_envs: games played side by side.
+        rollout_steps: moves of each game per update.
+        epochs: passes over the collected decisions per update.
+        minibatch: decisions per optimiser step.
+        hidden: widths of the hidden layers.
+        lr, lr_end: learning rate of Adam.
+        clip: PPO's bound on how far the probability ratio may leave 1.
+        gamma: discount per own decision. Deals are short: 1.
+        lam: lambda of generalised advantage estimation.
+        ent_coef, ent_coef_end: weight of the entropy.
+        vf_coef: weight of the value loss.
+        max_grad_norm: bound on the norm of the gradient.
+        threads: CPU threads of torch; 0 takes the cores this process may use.
+        checkpoint_minutes: minutes between checkpoints.
+        evaluations: how often the learning curve is measured, evenly over the budget.
+        curve_deals: mirrored deals of each of those measurements, the same ones each time.
+        eval_deals: mirrored deals of the final evaluation.
+        greedy: whether evaluations play the most probable card instead of drawing one.
+        tensorboard: whether scalars are written for tensorboard.
+    """
+
+    game: str = "tressette-2p"
+    seed: int = 0
+    minutes: float | None = 4.0
+    decisions: int | None = None
+    episode: str = "deal"
+    reward: str = "points"
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    reward_scale: float = 0.1
+    num_envs: int = 512
+    rollout_steps: int = 40
+    epochs: int = 2
+    minibatch: int = 1024
+    hidden: tuple[int, ...] = (256, 256)
+    lr: float = 2e-3
+    lr_end: float = 1e-4
+    clip: float = 0.1
+    gamma: float = 1.0
+    lam: float = 0.95
+    ent_coef: float = 0.05
+    ent_coef_end: float = 0.01
+    vf_coef: float = 0.5
+    max_grad_norm: float = 0.5
+    threads: int = 0
+    checkpoint_minutes: float = 1.0
+    evaluations: int = 12
+    curve_deals: int = 500
+    eval_deals: int = 10_000
+    greedy: bool = True
+    tensorboard: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("game", "episode", "reward"):
+            if not isinstance(getattr(self, name), str):
+                raise OptionError(f"{name}={getattr(self, name)!r}: expected text")
+        for name, low, high in _INTS:
+            self._check_int(name, low, high)
+        if self.decisions is not None:
+            self._check_int("decisions", 1, 2**62)
+        for name, low_bound, high_bound in _FLOATS:
+            self._check_float(name, low_bound, high_bound)
+        if self.minutes is not None:
+            self._check_float("minutes", 0.0, 1e6)
+        if self.minutes is None and self.decisions is None:
+            raise OptionError("minutes=None, decisions=None: a run needs a budget, set one of them")
+        for name in ("greedy", "tensorboard"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name}={getattr(self, name)!r}: allowed are True, False")
+        try:
+            hidden = tuple(self.hidden)
+        except TypeError as error:
+            raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths") from error
+        if not hidden or not all(type(width) is int and 1 <= width <= 8192 for width in hidden):
+            raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths from 1 to 8192")
+        object.__setattr__(self, "hidden", hidden)
+        if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
+            raise OptionError(f"options={self.options!r}: expected the game's options by name")
+        for name in OWN_OPTIONS:
+            if name in self.options:
+                hint = "the trainer sets it" if name == "illegal" else f"set {name!r} beside options, not inside"
+                raise OptionError(f"options[{name!r}]: {hint}")
+        object.__setattr__(self, "options", dict(sorted(self.options.items())))
+
+    def _check_int(self, name: str, low: int, high: int) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise OptionError(f"{name}={value!r}: expected a whole number from {low} to {high}")
+
+    def _check_float(self, name: str, low: float, high: float) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:  # NaN is in no range
+            raise OptionError(f"{name}={value!r}: expected a number from {low:g} to {high:g}")
+        object.__setattr__(self, name, float(value))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """A configuration from names and values.
+
+        Raises:
+            OptionError: a name is unknown (a near one is suggested) or its value is not allowed.
+        """
+        names = [field.name for field in dataclasses.fields(cls)]
+        for name in values:
+            if name not in names:
+                near = difflib.get_close_matches(str(name), names, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise OptionError(f"unknown setting {name!r}{hint} (settings: {', '.join(names)})")
+        return cls(**values)
+
+    @classmethod
+    def from_file(cls, path: Path) -> Self:
+        """A configuration from a JSON file that holds one object.
+
+        Raises:
+            OptionError: the file cannot be read, is not JSON, or holds a setting that is unknown or not allowed.
+        """
+        return cls.from_dict(read_settings(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain values that JSON can hold; ``from_dict`` takes them back."""
+        return dataclasses.asdict(self) | {"hidden": list(self.hidden)}
+
+    @property
+    def training_seeds(self) -> range:
+        """Seed of each training environment; the ranges of two runs do not overlap."""
+        return range(self.seed * SEEDS_PER_RUN, self.seed * SEEDS_PER_RUN + self.num_envs)
+
+    @property
+    def training_options(self) -> dict[str, Any]:
+        """Arguments of the training BatchEnv."""
+        return dict(self.options) | {"episode": self.episode, "reward": self.reward}
+
+    @property
+    def num_threads(self) -> int:
+        """CPU threads for torch."""
+        return self.threads or available_cores()
+
+
+_INTS: Final = (
+    ("seed", 0, MAX_SEED),
+    ("num_envs", 1, SEEDS_PER_RUN),
+    ("rollout_steps", 1, 100_000),
+    ("epochs", 1, 1000),
+    ("minibatch", 1, 2**31),
+    ("threads", 0, 4096),
+    ("evaluations", 0, 100_000),
+    ("curve_deals", 2, SEEDS_PER_RUN),
+    ("eval_deals", 2, 2**32),
+)
+_FLOATS: Final = (
+    ("reward_scale", 1e-9, 1e9),
+    ("lr", 0.0, 10.0),
+    ("lr_end", 0.0, 10.0),
+    ("clip", 1e-6, 10.0),
+    ("gamma", 0.0, 1.0),
+    ("lam", 0.0, 1.0),
+    ("ent_coef", 0.0, 1e3),
+    ("ent_coef_end", 0.0, 1e3),
+    ("vf_coef", 0.0, 1e3),
+    ("max_grad_norm", 1e-9, 1e9),
+    ("checkpoint_minutes", 0.0, 1e6),
+)
+
+
+def available_cores() -> int:
+    """Cores this process may use, at least one."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The JSON object in a configuration file, unchecked.
+
+    Raises:
+        OptionError: the file cannot be read or does not hold a JSON object.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise OptionError(f"config file {path}: {error}") from error
+    if not isinstance(values, dict):
+        raise OptionError(f"config file {path}: expected a JSON object of settings, got {type(values).__name__}")
+    return values
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Name and value of ``name=value``; the value is read as JSON where it is JSON, as text otherwise.
+
+    ``options.NAME=value`` gives the name ``options`` and the value ``{NAME: value}``.
+
+    Raises:
+        OptionError: there is no ``=`` or no name.
+    """
+    name, equals, written = text.partition("=")
+    name = name.strip()
+    if not equals or not name:
+        raise OptionError(f"setting {text!r}: expected name=value, for example lr=0.0003")
+    try:
+        value = json.loads(written)
+    except ValueError:
+        value = written
+    group, dot, option = name.partition(".")
+    if dot and group == "options":
+        return group, {option: value}
+    return name, value
+
+
+def merge_settings(values: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with others on top; the game's ``options`` are merged one by one."""
+    merged = {**values, **more}
+    if isinstance(values.get("options"), Mapping) and isinstance(more.get("options"), Mapping):
+        merged["options"] = {**values["options"], **more["options"]}
+    return merged

@@ -1,0 +1,151 @@
+"""Proximal policy optimisation (Schulman et al. 2017, "Proximal policy optimization algorithms"): the loss and the update."""
+
+import dataclasses
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from settebello_training.advantage import Advantages
+from settebello_training.clock import Clock
+from settebello_training.errors import TrainingError
+from settebello_training.network import PolicyValueNetwork, entropy, masked_log_probs
+from settebello_training.rollout import Rollout
+
+
+class Batch(NamedTuple):
+    """Decisions to learn from, B of them.
+
+    Attributes:
+        observation: (B, n) int8.
+        mask: (B, A) int8.
+        action: (B,) int64.
+        log_prob: (B,) float32, of the action when it was drawn.
+        advantage: (B,) float32.
+        target: (B,) float32, what the value should be.
+    """
+
+    observation: Tensor
+    mask: Tensor
+    action: Tensor
+    log_prob: Tensor
+    advantage: Tensor
+    target: Tensor
+
+    def select(self, index: Tensor) -> "Batch":
+        """The decisions of an index (M,) int64."""
+        return Batch(*(part.index_select(0, index) for part in self))
+
+
+@dataclasses.dataclass(frozen=True)
+class Losses:
+    """Loss of a minibatch and what it is made of; scalars (0-d tensors)."""
+
+    total: Tensor
+    policy: Tensor
+    value: Tensor
+    entropy: Tensor
+    kl: Tensor
+    clipped: Tensor
+
+
+def make_batch(rollout: Rollout, advantages: Advantages) -> Batch:
+    """The decisions of a rollout whose outcome is known, as tensors."""
+    index = torch.from_numpy(advantages.closed.reshape(-1).nonzero()[0])
+    advantage = torch.from_numpy(advantages.advantage.reshape(-1))
+    value = torch.from_numpy(rollout.value.reshape(-1))
+    whole = Batch(
+        observation=torch.from_numpy(rollout.observation).flatten(0, 1),
+        mask=torch.from_numpy(rollout.mask).flatten(0, 1),
+        action=torch.from_numpy(rollout.action).flatten(),
+        log_prob=torch.from_numpy(rollout.log_prob).flatten(),
+        advantage=advantage,
+        target=advantage + value,
+    )
+    return whole.select(index)
+
+
+def ppo_loss(
+    logits: Tensor, value: Tensor, batch: Batch, advantage: Tensor, *, clip: float, ent_coef: float, vf_coef: float
+) -> Losses:
+    """Clipped surrogate, squared value error and entropy bonus.
+
+    ``total = -mean(min(ratio * A, clamp(ratio, 1-clip, 1+clip) * A)) + vf_coef * mean((value - target)**2) / 2
+    - ent_coef * mean(entropy)``.
+
+    Args:
+        logits: (M, A) float32, not yet masked.
+        value: (M,) float32.
+        batch: the M decisions.
+        advantage: (M,) float32, the advantages as they enter the loss (normalised or not).
+        clip: bound on how far the ratio may leave 1.
+        ent_coef: weight of the entropy.
+        vf_coef: weight of the value error.
+    """
+    log_probs = masked_log_probs(logits, batch.mask)
+    log_ratio = log_probs.gather(1, batch.action[:, None])[:, 0] - batch.log_prob
+    ratio = log_ratio.exp()
+    policy = -torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
+    value_error = (value - batch.target).square().mean() / 2
+    mean_entropy = entropy(log_probs).mean()
+    with torch.no_grad():
+        kl = (ratio - 1 - log_ratio).mean()  # unbiased and never negative
+        clipped = ((ratio - 1).abs() > clip).float().mean()
+    return Losses(policy + vf_coef * value_error - ent_coef * mean_entropy, policy, value_error, mean_entropy, kl, clipped)
+
+
+def ppo_update(
+    network: PolicyValueNetwork,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    generator: torch.Generator,
+    clock: Clock,
+    *,
+    epochs: int,
+    minibatch: int,
+    clip: float,
+    ent_coef: float,
+    vf_coef: float,
+    max_grad_norm: float,
+) -> dict[str, float]:
+    """Several passes over a batch in minibatches; advantages are normalised over the whole batch.
+
+    Returns:
+        Means over all minibatches of the losses and their parts, and the share of the targets' variance that the value
+        explained before the update.
+
+    Raises:
+        TrainingError: the loss is not a finite number.
+    """
+    size = len(batch.action)
+    advantage = (batch.advantage - batch.advantage.mean()) / (batch.advantage.std(correction=0) + 1e-8)
+    old_value = batch.target - batch.advantage
+    explained = 1 - batch.advantage.var(correction=0) / (batch.target.var(correction=0) + 1e-8)
+    parts = max(1, round(size / minibatch))
+    sums = torch.zeros(7)
+    for _ in range(epochs):
+        order = torch.randperm(size, generator=generator)
+        for index in order.tensor_split(parts):
+            some = batch.select(index)
+            some_advantage = advantage.index_select(0, index)
+            with clock("network"):
+                logits, value = network(some.observation)
+                losses = ppo_loss(logits, value, some, some_advantage, clip=clip, ent_coef=ent_coef, vf_coef=vf_coef)
+                optimizer.zero_grad()
+                losses.total.backward()  # type: ignore[no-untyped-call]
+                norm = torch.nn.utils.clip_grad_norm_(network.parameters(), max_grad_norm)
+                if not torch.isfinite(losses.total) or not torch.isfinite(norm):
+                    raise TrainingError(
+                        "the loss is no longer a finite number; resume from the last checkpoint with a lower lr"
+                    )
+                optimizer.step()
+            with torch.no_grad():
+                values = (losses.total, losses.policy, losses.value, losses.entropy, losses.kl, losses.clipped, norm)
+                sums += torch.stack(values)
+    names = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "grad_norm")
+    means = (sums / (epochs * parts)).tolist()
+    return dict(zip(names, means, strict=True)) | {
+        "explained_variance": explained.item(),
+        "mean_value": old_value.mean().item(),
+        "mean_target": batch.target.mean().item(),
+    }

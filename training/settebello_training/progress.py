@@ -1,0 +1,154 @@
+"""What a run shows while it goes and leaves behind: progress with time left, tensorboard, the learning curve, the result."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from settebello_training.checkpoint import write_atomically
+from settebello_training.evaluate import Evaluation
+from settebello_training.trainer import Trainer
+
+CURVE_PICTURE: Final = "learning_curve.png"
+RESULT: Final = "result.json"
+
+
+class Report:
+    """Progress bar on the console and scalars for tensorboard; a context manager.
+
+    Where the console is no terminal, each measurement of the curve prints one line instead of the bar.
+
+    Args:
+        trainer: the run.
+        folder: tensorboard's files go to ``tensorboard/`` in it.
+        console: where to show progress; it should write to stderr, so that results can be piped.
+    """
+
+    def __init__(self, trainer: Trainer, folder: Path, console: Console) -> None:
+        self.trainer = trainer
+        self.console = console
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=10),  # all of it fits 80 columns
+            TaskProgressColumn(),
+            TextColumn("{task.fields[left]} left{task.fields[note]}"),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        self._task = self._bar.add_task(trainer.config.game, total=1.0, left=time_text(seconds_left(trainer)), note="")
+        self._writer: Any = None
+        if trainer.config.tensorboard:
+            from torch.utils.tensorboard import SummaryWriter  # heavy: only when wanted
+
+            self._writer = SummaryWriter(str(folder / "tensorboard"))
+        self._last = ""
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.stop()
+        if self._writer is not None:
+            self._writer.close()
+
+    def updated(self, metrics: Mapping[str, float]) -> None:
+        """Show an update's metrics and the time left."""
+        trainer = self.trainer
+        speed = trainer.config.rollout_steps * trainer.config.num_envs / max(metrics["update_seconds"], 1e-9)
+        self._show(f", {speed / 1000:.0f}k decisions/s{self._last}")
+        self._scalars("train", {**metrics, "decisions_per_second": speed, "outside_network": trainer.clock.outside_network})
+
+    def measured(self, result: Evaluation) -> None:
+        """Show a point of the learning curve."""
+        low, high = result.ci95
+        self._last = f", {result.points_per_deal:+.2f} against random"
+        self._show(self._last)
+        self._scalars("against_random", {"points_per_deal": result.points_per_deal, "win_rate": result.win_rate})
+        if not self.console.is_terminal:
+            trainer = self.trainer
+            self.console.print(
+                f"{100 * trainer.fraction:5.1f} %  {time_text(trainer.seconds)}  {trainer.decisions:>11,} decisions  "
+                f"{result.points_per_deal:+.2f} points per deal against random ({low:+.2f} to {high:+.2f})",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def _show(self, note: str) -> None:
+        self._bar.update(self._task, completed=self.trainer.fraction, left=time_text(seconds_left(self.trainer)), note=note)
+
+    def _scalars(self, group: str, values: Mapping[str, float]) -> None:
+        if self._writer is not None:
+            for name, value in values.items():
+                self._writer.add_scalar(f"{group}/{name}", value, self.trainer.decisions)
+
+
+def seconds_left(trainer: Trainer) -> float:
+    """Seconds until the budget is spent, at the pace so far."""
+    if trainer.fraction <= 0:
+        return 0.0 if trainer.config.minutes is None else 60 * trainer.config.minutes
+    return trainer.seconds * (1 - trainer.fraction) / trainer.fraction
+
+
+def time_text(seconds: float) -> str:
+    """Hours, minutes and seconds, as ``3:07`` or ``1:02:07``."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def write_curve(path: Path, curve: Sequence[Mapping[str, Any]], game: str) -> None:
+    """Draw points per deal against random, with 95% intervals, over minutes (below) and decisions (above), as PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # heavy, and no window: Agg without pyplot's global state
+    from matplotlib.figure import Figure
+
+    minutes = [point["seconds"] / 60 for point in curve]
+    points = [point["points_per_deal"] for point in curve]
+    low, high = [point["ci95"][0] for point in curve], [point["ci95"][1] for point in curve]
+    figure = Figure(figsize=(7.5, 4.5), dpi=120, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.axhline(0, color="0.4", linewidth=1, linestyle="--")
+    axes.text(1.0, 0.0, "the random player ", transform=axes.get_yaxis_transform(), ha="right", va="bottom", color="0.4")
+    axes.fill_between(minutes, low, high, alpha=0.25, color="#1f5fa8", linewidth=0)
+    axes.plot(minutes, points, color="#1f5fa8", marker="o", markersize=4)
+    axes.set_xlabel("minutes of training")
+    axes.set_ylabel("points per deal against random\n(mirrored deals, 95% interval)")
+    axes.set_title(f"{game}: self-play from nothing")
+    axes.grid(alpha=0.3)
+    if minutes and minutes[-1] > 0:
+        decisions = curve[-1]["decisions"] / minutes[-1] / 1e6  # millions a minute; the pace is steady
+        top = axes.secondary_xaxis("top", functions=(lambda x: x * decisions, lambda x: x / decisions))
+        top.set_xlabel("million decisions")
+    picture = io.BytesIO()
+    canvas.print_png(picture)  # type: ignore[no-untyped-call]
+    write_atomically(path, picture.getvalue())
+
+
+def write_result(path: Path, values: Mapping[str, Any]) -> None:
+    """Write a result as JSON."""
+    write_atomically(path, (json.dumps(values, indent=1) + "\n").encode())
+
+
+def source_commit() -> str | None:
+    """The commit of the checkout this package runs from, read from its files; None for an installed copy."""
+    git = Path(__file__).resolve().parents[2] / ".git"
+    try:
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref: "):
+            return head or None
+        name = head.removeprefix("ref: ")
+        if (git / name).exists():
+            return (git / name).read_text(encoding="utf-8").strip() or None
+        for line in (git / "packed-refs").read_text(encoding="utf-8").splitlines():
+            if line.endswith(f" {name}"):
+                return line.split()[0]
+    except OSError:
+        pass
+    return None

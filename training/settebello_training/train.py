@@ -1,0 +1,154 @@
+"""A whole run: train until the budget is spent or someone interrupts, then measure what came out."""
+
+import dataclasses
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+
+import settebello
+from settebello_training.config import CURVE_SEED
+from settebello_training.evaluate import Evaluation
+from settebello_training.progress import CURVE_PICTURE, RESULT, Report, source_commit, write_curve, write_result
+from settebello_training.trainer import Trainer
+
+
+class Stop:
+    """Whether someone asked the run to end. Once asked, a second interrupt ends the process at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Let SIGINT and SIGTERM ask, inside a ``with`` block. Python allows that in the main thread only."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            self.asked = True
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+        for number in before:
+            signal.signal(number, ask)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunResult:
+    """How a run ended.
+
+    Attributes:
+        finished: the budget was spent; False when the run was interrupted.
+        evaluation: the final evaluation, None when interrupted.
+        decisions: trained on.
+        decisions_per_second: over the updates, evaluations not counted.
+        outside_network: share of the updates' time that was not network arithmetic.
+        folder: where checkpoint, picture and result are.
+    """
+
+    finished: bool
+    evaluation: Evaluation | None
+    decisions: int
+    decisions_per_second: float
+    outside_network: float
+    folder: Path
+
+
+def train(trainer: Trainer, folder: Path, console: Console, command: str) -> RunResult:
+    """Train until the budget is spent, with checkpoints, and leave checkpoint, learning curve and result in a folder.
+
+    SIGINT and SIGTERM end the run after the update at hand, with a checkpoint.
+
+    Args:
+        trainer: a new or a resumed run.
+        folder: where everything goes.
+        console: where progress is shown.
+        command: how the run was started, for the result.
+
+    Raises:
+        CheckpointError: a checkpoint cannot be written.
+        TrainingError: the loss is no longer a number.
+    """
+    stop = Stop()
+    trainer.save(folder)  # at once: a folder that cannot be written should say so now, not in an hour
+    with stop.on_signals(), Report(trainer, folder, console) as report:
+        _train(trainer, folder, report, stop)
+    trainer.save(folder)
+    finished = trainer.fraction >= 1
+    evaluation = None
+    if finished:
+        console.print(f"evaluating on {trainer.config.eval_deals:,} mirrored deals ...", highlight=False)
+        evaluation = trainer.final_evaluation()
+        trainer.save(folder)
+    if trainer.curve:
+        write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config.game)
+    result = RunResult(
+        finished=finished,
+        evaluation=evaluation,
+        decisions=trainer.decisions,
+        decisions_per_second=trainer.decisions / trainer.clock.total if trainer.clock.total > 0 else 0.0,
+        outside_network=trainer.clock.outside_network,
+        folder=folder,
+    )
+    write_result(folder / RESULT, _result_values(trainer, result, command))
+    return result
+
+
+def _train(trainer: Trainer, folder: Path, report: Report, stop: Stop) -> None:
+    config = trainer.config
+    before = trainer.seconds
+    start = time.perf_counter()
+    last_save = start
+    while not stop.asked:
+        if trainer.measure_due:
+            report.measured(trainer.measure())
+        if trainer.fraction >= 1:
+            break
+        report.updated(trainer.update())
+        now = time.perf_counter()
+        trainer.seconds = before + now - start
+        if now - last_save >= 60 * config.checkpoint_minutes:
+            trainer.save(folder)
+            last_save = now
+
+
+def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[str, Any]:
+    config = trainer.config
+    seeds = config.training_seeds
+    values: Mapping[str, Any] = {
+        "game": config.game,
+        "command": command,
+        "settebello": settebello.__version__,
+        "commit": source_commit(),
+        "finished": result.finished,
+        "opponent": "random",
+        "evaluation": None if result.evaluation is None else result.evaluation.to_dict(),
+        "seeds": {
+            "run": config.seed,
+            "training_first": seeds.start,
+            "training_last": seeds.stop - 1,
+            "curve_first": CURVE_SEED,
+            "evaluation_first": None if result.evaluation is None else result.evaluation.first_seed,
+        },
+        "counters": trainer.counters,
+        "decisions_per_second": result.decisions_per_second,
+        "outside_network": result.outside_network,
+        "time_by_part": trainer.clock.seconds,
+        "curve": trainer.curve,
+        "config": config.to_dict(),
+    }
+    return dict(values)
