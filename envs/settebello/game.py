@@ -27,6 +27,7 @@ import settebello.tressette.views
 from settebello.bazzica.options import BazzicaOptions
 from settebello.bazzica.sample import BazzicaWorlds
 from settebello.bazzica.state import STATE_DTYPE as BAZZICA_DTYPE
+from settebello.cards import NUM_CARDS
 from settebello.errors import OptionError
 from settebello.options import Options
 from settebello.spec import Field, row_size
@@ -103,6 +104,10 @@ class Game:
         """int8 elements of a ``state()`` row."""
         return self.obs_size + row_size(self.state_fields)
 
+    def deck_size(self, state: Any) -> int:
+        """Cards of the deck of a record."""
+        return int(state["deck_size"]) if "deck_size" in self.option_fields else NUM_CARDS
+
     def options(self, **options: Any) -> Options:
         """Checked options of this game.
 
@@ -136,8 +141,8 @@ class Game:
 
 def _critic_fields(*hands: str) -> tuple[Field, ...]:
     return (
-        *(Field(f"hand_{name}", 40, f"cards in the hand of the seat `{name}`") for name in hands),
-        Field("stock_order", 40, "place of each card in the stock, from 1 (drawn next); 0 if it is not there", 40),
+        *(Field(f"hand_{name}", NUM_CARDS, f"cards in the hand of the seat `{name}`") for name in hands),
+        Field("stock_order", NUM_CARDS, "place of each card in the stock, from 1 (drawn next); 0 elsewhere", NUM_CARDS),
     )
 
 

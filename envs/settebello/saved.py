@@ -61,12 +61,15 @@ def unpack(game: Game, options: np.ndarray[Any, Any], data: bytes) -> tuple[np.n
             raise StateError(f"saved state: option {field} was {states[0][field]}, expected {options[0][field]}")
     if not game.valid(states[0]):
         raise StateError("saved state: not a position of the game (its cards or numbers do not fit together)")
+    damaged = StateError("saved state: the decks for later deals are damaged")
+    if num_decks > len(body) - size:
+        raise damaged
     decks, at = [], size
     for _ in range(num_decks):
         length = body[at] if at < len(body) else 0
         decks.append(list(body[at + 1 : at + 1 + length]))
         at += 1 + length
-    deck = sorted(states[0]["deck"][: len(decks[0])].tolist()) if decks else []
-    if at != len(body) or any(sorted(listed) != deck for listed in decks):
-        raise StateError("saved state: the decks for later deals are damaged")
+    cards = sorted(states[0]["deck"][: game.deck_size(states[0])].tolist())
+    if at != len(body) or any(sorted(deck) != cards for deck in decks):
+        raise damaged
     return states, decks
