@@ -25,7 +25,7 @@ from settebello.game import (
 )
 from settebello.information import Information
 from settebello.jit import kernel
-from settebello.options import check_choice, check_int
+from settebello.options import check_choice, check_int, is_list
 from settebello.saved import pack, unpack
 
 GAME_STREAM: Final = 0  # deals and dealers
@@ -196,6 +196,8 @@ class BatchEnv:
         self._done = np.zeros(self.num_envs, np.bool_)
         self._state_rows: Int8Array | None = None
         self._make_views()
+        if seed is None:
+            raise OptionError("seed=None: expected a whole number or one for each environment")
         self.reset(seed)
 
     def _make_views(self) -> None:
@@ -250,8 +252,8 @@ class BatchEnv:
         self._show()
 
     def _seeds(self, seed: Any) -> npt.NDArray[np.int64]:
-        if np.ndim(seed) == 0:
-            first = check_int("seed", seed, 0, MAX_SEED - self.num_envs)
+        if not is_list(seed):
+            first = check_int("seed", seed, 0, MAX_SEED - self.num_envs + 1)
             return first + np.arange(self.num_envs, dtype=np.int64)
         if len(seed) != self.num_envs:
             raise OptionError(f"seed: {len(seed)} seeds for {self.num_envs} environments")
@@ -293,7 +295,10 @@ class BatchEnv:
         return self._reward, self._done
 
     def _actions(self, actions: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        chosen = np.asarray(actions)
+        try:
+            chosen = np.asarray(actions)
+        except ValueError as error:
+            raise OptionError(f"actions={actions!r}: expected {self.num_envs} whole numbers") from error
         if chosen.dtype.kind not in "iu":
             raise OptionError(f"actions of dtype {chosen.dtype}: expected integers")
         if chosen.shape != (self.num_envs,):

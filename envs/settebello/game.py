@@ -201,7 +201,7 @@ def get_game(game_id: str) -> Game:
     Raises:
         OptionError: there is no such game.
     """
-    if game_id not in GAMES:
+    if not isinstance(game_id, str) or game_id not in GAMES:
         near = difflib.get_close_matches(str(game_id), GAMES, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise OptionError(f"unknown game {game_id!r}{hint} (games: {', '.join(GAMES)})")

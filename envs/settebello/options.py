@@ -2,9 +2,11 @@
 
 import dataclasses
 import difflib
-from collections.abc import Collection, Iterable
+import operator
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from settebello.cards import NUM_CARDS
@@ -31,12 +33,19 @@ def check_int(name: str, value: object, low: int, high: int) -> int:
         OptionError: naming the option, the value and what is allowed.
     """
     try:
-        number = value.__index__()  # type: ignore[attr-defined]  # ints and NumPy integers
-    except AttributeError:
+        number = operator.index(value)  # type: ignore[arg-type]  # ints and NumPy integers
+    except TypeError:
         number = None
     if isinstance(value, bool) or number is None or not low <= number <= high:
         raise OptionError(f"{name}={value!r}: expected a whole number from {low} to {high}")
     return int(number)
+
+
+def is_list(value: object) -> bool:
+    """Whether a value is a sequence of values: a list, a tuple or an array with at least one dimension, not text."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def check_cards(name: str, cards: Iterable[Any], expected: Collection[int]) -> list[int]:

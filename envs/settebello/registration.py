@@ -36,6 +36,8 @@ def register_pettingzoo() -> None:
     for game in GAMES.values():
         module = "bazzica_v0" if game.id == "bazzica" else "tressette_v0"
         name = f"settebello/{game.env_name}_v{game.version}"
+        if name.replace("_v", "-v") in pettingzoo.aec_registry:  # as PettingZoo spells it
+            continue
         register("aec", name, entry_point=f"settebello.{module}:env", kwargs=dict(game.fixed_options))
 
 

@@ -18,7 +18,7 @@ from settebello.errors import GameOverError, NotResetError, OptionError
 from settebello.game import Game, Int8Array, ObsSpec, distribute, get_game, is_legal, observe, step, write_mask, write_state
 from settebello.information import Information, check_deal
 from settebello.jit import kernel
-from settebello.options import Options, check_cards, check_choice, check_int
+from settebello.options import Options, check_cards, check_choice, check_int, is_list
 from settebello.saved import pack, unpack
 
 NOBODY: Final = -1
@@ -159,9 +159,9 @@ class Start:
         self.deck_size = len(cards)
         listed: list[list[int]] = []
         if deck is not None:
-            if not isinstance(deck, Sequence | np.ndarray):
+            if not is_list(deck):
                 raise OptionError(f"deck={deck!r}: expected a list of card indices, or a list of such lists")
-            if len(deck) > 0 and isinstance(deck[0], Sequence | np.ndarray) and not isinstance(deck[0], str):
+            if len(deck) > 0 and is_list(deck[0]):
                 listed = [check_cards(f"deck[{i}]", one, cards) for i, one in enumerate(deck)]
             else:
                 listed = [check_cards("deck", deck, cards)]
@@ -169,7 +169,7 @@ class Start:
         self.dealer = None if dealer is None else check_int("dealer", dealer, 0, game.num_seats - 1)
         self.score: list[int] | None = None
         if score is not None:
-            if not isinstance(score, Sequence | np.ndarray) or len(score) != 2:
+            if not is_list(score) or len(score) != 2:
                 raise OptionError(f"score={score!r}: expected match points of both sides")
             self.score = [check_int(f"score[{side}]", points, 0, MAX_START_SCORE) for side, points in enumerate(score)]
 

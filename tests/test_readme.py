@@ -1,0 +1,55 @@
+"""README: its Python blocks run, its commands exist, its links lead somewhere."""
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_python_blocks_run(number: int, tmp_path: Path) -> None:
+    script = tmp_path / f"block_{number}.py"
+    script.write_text(BLOCKS[number])
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_blocks_were_found() -> None:
+    assert len(BLOCKS) >= 5
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("command", sorted(set(re.findall(r"^(settebello(?:-train)? [a-z]+)", README, re.MULTILINE))))
+def test_commands_exist(command: str) -> None:
+    program, subcommand = command.split()
+    path = Path(sys.executable).parent / program
+    done = subprocess.run([path, subcommand, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_make_targets_exist() -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = re.findall(r"^`?make ([a-z-]+)|`make ([a-z-]+)", README, re.MULTILINE)
+    assert named
+    assert {first or second for first, second in named} <= set(targets)
+
+
+def test_links_lead_somewhere() -> None:
+    titles = re.findall(r"^#+ (.*)$", README, re.MULTILINE)
+    anchors = {"#" + re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert target in anchors if target.startswith("#") else (ROOT / target).exists(), target
