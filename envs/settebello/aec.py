@@ -309,8 +309,3 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
     def clone(self) -> Self:
         """An independent copy that goes on identically."""
         return copy.deepcopy(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if not self._copy and self._shown is not None and self._shown == self.agent_selection and self.agents:
-            self._show()  # its arrays are views of the game's own row

@@ -59,6 +59,17 @@ def spread(mask: int, row64: np.ndarray, start: int) -> None:
 
 
 @kernel(inline=True)
+def write_bits(row: np.ndarray, start: int, stop: int, mask: int, filler: int) -> None:
+    """Write the indices of a mask's bits, lowest first, into a part of a row, and ``filler`` into what is left of it."""
+    for i in range(start, stop):
+        if mask != 0:
+            row[i] = lowest_bit(mask)
+            mask &= mask - 1
+        else:
+            row[i] = filler
+
+
+@kernel(inline=True)
 def mix(word: np.uint64) -> np.uint64:
     """The output function of SplitMix64 (Steele, Lea and Flood, 2014)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -23,6 +23,8 @@ SETTEBELLO: Final = 6
 RE_DI_DENARI: Final = 9
 JOLLIES: Final = (SETTEBELLO, RE_DI_DENARI)
 
+UNKNOWN: Final = 255  # in a deck: a card that the seat cannot know
+
 FULL_DECK: Final = (1 << NUM_CARDS) - 1
 SUIT_MASK: Final = np.array([0x3FF << (10 * suit) for suit in range(NUM_SUITS)], np.int64)
 RANK_MASK: Final = np.array([sum(1 << (10 * suit + rank) for suit in range(NUM_SUITS)) for rank in range(NUM_RANKS)], np.int64)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from settebello.bazzica.capture import choice, value_of
-from settebello.bazzica.rules import BEST_PRIMIERA, NUM_ACTIONS, dealt_cards, hand_start
+from settebello.bazzica.rules import BEST_PRIMIERA, dealt_cards, hand_start
 from settebello.bazzica.state import (
     HAND_SIZE,
     MAX_DECLARATION_POINTS,
@@ -21,7 +21,7 @@ from settebello.bazzica.state import (
     STOCK_START,
     TABLE_START,
 )
-from settebello.bits import SPREAD, lowest_bit, popcount, spread
+from settebello.bits import SPREAD, popcount, spread, write_bits
 from settebello.cards import (
     DENARI_MASK,
     FULL_DECK,
@@ -30,13 +30,13 @@ from settebello.cards import (
     NUM_SUITS,
     RE_DI_DENARI,
     SETTEBELLO,
+    UNKNOWN,
     bit_of,
     suit_of,
 )
 from settebello.jit import kernel
 from settebello.spec import Field, row_size
 
-UNKNOWN: Final = 255  # a card of the deck that the seat cannot know
 MAX_SCORE: Final = 127  # scores are clipped to int8
 PLAYS: Final = 2 * HAND_SIZE * NUM_HANDS  # of a deal
 
@@ -85,8 +85,6 @@ FIELDS: Final = (
     Field("declaration_points", 4, "option declaration_points, in the order of `declared_own`", MAX_DECLARATION_POINTS),
 )
 OBS_SIZE: Final = row_size(FIELDS)
-STATE_SIZE: Final = OBS_SIZE + 2 * NUM_CARDS
-MASK_SIZE: Final = -(-NUM_ACTIONS // 8) * 8  # width of a mask row: whole words
 
 
 @kernel(inline=True)
@@ -202,7 +200,7 @@ def observe(state: Any, seat: int, row8: Any, row64: Any) -> None:
 
 @kernel(inline=True)
 def write_mask(state: Any, row64: Any) -> None:
-    """Write the mask of the seat to move (all zero when over) into a row of MASK_SIZE int8 viewed as uint64."""
+    """Write the mask of the seat to move (all zero when over) into a row of 104 int8 viewed as uint64."""
     spread(state["legal"][0], row64, 0)
     spread(state["legal"][1], row64, 5)
     options = state["legal"][2]
@@ -227,17 +225,6 @@ def write_state(state: Any, seat: int, row8: Any, row64: Any) -> None:
 
 
 @kernel(inline=True)
-def write_cards(state: Any, start: int, stop: int, cards: int) -> None:
-    """Fill a part of the deck with a card set in order, and with UNKNOWN what is left of it."""
-    for i in range(start, stop):
-        if cards != 0:
-            state["deck"][i] = lowest_bit(cards)
-            cards &= cards - 1
-        else:
-            state["deck"][i] = UNKNOWN
-
-
-@kernel(inline=True)
 def write_deck(state: Any) -> None:
     """Put the deck in the order that tells nothing: each three cards and the first table cards sorted, the stock UNKNOWN.
 
@@ -245,16 +232,16 @@ def write_deck(state: Any) -> None:
     """
     hand_number = np.int64(state["hand_number"])
     first_table = dealt_cards(state, TABLE_START) | bit_of(np.int64(state["deck"][STOCK_START - 1]))
-    write_cards(state, TABLE_START, STOCK_START, first_table)
+    write_bits(state["deck"], TABLE_START, STOCK_START, first_table, UNKNOWN)
     for number in range(1, hand_number):
         for k in range(NUM_SEATS):
             start = hand_start(number) + HAND_SIZE * k
-            write_cards(state, start, start + HAND_SIZE, dealt_cards(state, start))
+            write_bits(state["deck"], start, start + HAND_SIZE, dealt_cards(state, start), UNKNOWN)
     for k in range(NUM_SEATS):
         seat = (state["dealer"] + 1 + k) % NUM_SEATS
         start = hand_start(hand_number) + HAND_SIZE * k
-        write_cards(state, start, start + HAND_SIZE, state["hand"][seat] | state["hand_played"][seat])
-    write_cards(state, hand_start(hand_number + 1), NUM_CARDS, 0)
+        write_bits(state["deck"], start, start + HAND_SIZE, state["hand"][seat] | state["hand_played"][seat], UNKNOWN)
+    write_bits(state["deck"], hand_start(hand_number + 1), NUM_CARDS, 0, UNKNOWN)
 
 
 @kernel(inline=True)

@@ -10,11 +10,11 @@ import numpy as np
 
 from settebello.bazzica.capture import choice
 from settebello.bazzica.declare import baptisms, must_baptise, shown
-from settebello.bazzica.observe import unseen_cards, write_cards
+from settebello.bazzica.observe import unseen_cards
 from settebello.bazzica.rules import hand_start, set_legal
 from settebello.bazzica.state import BAPTISE, CAPTURED, DECLARE, HAND_SIZE, NO_CARD, SCOPA, STOCK_START, TABLE_START
-from settebello.bits import advance, below, lowest_bit, nth_bit, popcount
-from settebello.cards import NUM_CARDS, NUM_RANKS, bit_of
+from settebello.bits import advance, below, lowest_bit, nth_bit, popcount, write_bits
+from settebello.cards import NUM_CARDS, NUM_RANKS, UNKNOWN, bit_of
 from settebello.jit import kernel
 
 FIRST_EVENT: Final = 1 + STOCK_START - TABLE_START  # in the register, after the deal and its table cards
@@ -142,7 +142,7 @@ def fill_unknown(state: Any, seat: int, word: np.uint64) -> np.uint64:
     unseen &= ~hidden
     hand_number = np.int64(state["hand_number"])
     start = hand_start(hand_number) + HAND_SIZE * np.int64(state["dealer"] == other)
-    write_cards(state, start, start + HAND_SIZE, hidden | whole)
+    write_bits(state["deck"], start, start + HAND_SIZE, hidden | whole, UNKNOWN)
     stock_start = hand_start(hand_number + 1)
     for i in range(NUM_CARDS - stock_start):
         word = advance(word)

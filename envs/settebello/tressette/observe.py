@@ -8,14 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from settebello.bits import SPREAD, lowest_bit, popcount, spread
-from settebello.cards import NUM_CARDS, NUM_SUITS, bit_of, suit_of
+from settebello.bits import SPREAD, popcount, spread, write_bits
+from settebello.cards import NUM_CARDS, NUM_SUITS, UNKNOWN, bit_of, suit_of
 from settebello.jit import kernel
 from settebello.spec import Field, row_size
 from settebello.tressette.rules import DEAL_POINTS, NAPOLETANA_POINTS, WORTH, side_of
 from settebello.tressette.state import NOBODY
 
-UNKNOWN: Final = 255  # a card of the deck that the seat cannot know
 MAX_SCORE: Final = 127  # scores are clipped to int8
 MAX_TARGET: Final = 100
 
@@ -77,8 +76,6 @@ FIELDS_2P: Final = fields(2)
 FIELDS_4P: Final = fields(4)
 OBS_SIZE_2P: Final = row_size(FIELDS_2P)
 OBS_SIZE_4P: Final = row_size(FIELDS_4P)
-STATE_SIZE_2P: Final = OBS_SIZE_2P + 2 * NUM_CARDS
-STATE_SIZE_4P: Final = OBS_SIZE_4P + 4 * NUM_CARDS
 
 
 @kernel(inline=True)
@@ -211,17 +208,6 @@ def write_state(state: Any, seat: int, row8: Any, row64: Any) -> None:
 
 
 @kernel(inline=True)
-def write_cards(state: Any, start: int, stop: int, cards: int) -> None:
-    """Fill a part of the deck with a card set in order, and with UNKNOWN what is left of it."""
-    for i in range(start, stop):
-        if cards != 0:
-            state["deck"][i] = lowest_bit(cards)
-            cards &= cards - 1
-        else:
-            state["deck"][i] = UNKNOWN
-
-
-@kernel(inline=True)
 def write_deck(state: Any) -> None:
     """Make the deck what the record's hands tell: each dealt hand in card order, the undrawn stock UNKNOWN."""
     players = np.int64(state["players"])
@@ -232,8 +218,8 @@ def write_deck(state: Any) -> None:
     for k in range(players):
         seat = (state["dealer"] + 1 + k) % players
         dealt = (state["hand"][seat] | state["played"][seat]) & ~drawn
-        write_cards(state, k * size, (k + 1) * size, dealt)
-    write_cards(state, np.int64(state["stock_start"]), np.int64(state["deck_size"]), 0)
+        write_bits(state["deck"], k * size, (k + 1) * size, dealt, UNKNOWN)
+    write_bits(state["deck"], np.int64(state["stock_start"]), np.int64(state["deck_size"]), 0, UNKNOWN)
 
 
 @kernel(inline=True)
