@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from settebello.bazzica.options import BazzicaOptions
+from settebello.bazzica.rules import count_deal
+from settebello.bazzica.views import snapshot
 from tests.engine import GAMES, DifferenceError, Engine, SideBySide, cards_of, is_plain, make_env, play_random_match
+from tests.reference.bazzica import BazzicaReference, primiera_of
 from tests.test_reference import played_matches
 from tests.worked_cases import Case, card_index, load_cases, run_case
 
@@ -114,13 +118,13 @@ def check_played_match(match: dict[str, Any]) -> None:
         assert (engine.turn, engine.legal_actions()) == (seat, sorted(legal)), f"step {position}"
         deal_number = engine.snapshot()["deal_number"]
         engine.step(action)
-        snapshot = engine.snapshot()
-        if snapshot["over"] or snapshot["deal_number"] != deal_number:
-            sheets.append({**snapshot["last_deal"], "score": snapshot["score"]})
+        shown = engine.snapshot()
+        if shown["over"] or shown["deal_number"] != deal_number:
+            sheets.append({**shown["last_deal"], "score": shown["score"]})
     assert sheets == match["sheets"]
-    assert snapshot["over"] and engine.turn is None and engine.legal_actions() == []
-    assert snapshot["winner"] == match["winner"]
-    assert snapshot["deal_number"] == len(match["decks"])
+    assert shown["over"] and engine.turn is None and engine.legal_actions() == []
+    assert shown["winner"] == match["winner"]
+    assert shown["deal_number"] == len(match["decks"])
 
 
 PLAYED_MATCHES = list(played_matches())
@@ -196,6 +200,34 @@ def test_random_small_decks() -> None:
     assert seen["napoletana"] > 20 and seen["draw"] > 1000
 
 
+@pytest.mark.nojit
+def test_count_of_uneven_bazzica_deals() -> None:
+    """The count of bazzica when one side took little, which hardly happens at random: suits missing, nobody's points."""
+    rng = random.Random("uneven deals")
+    seen: Counter[str] = Counter()
+    reference = BazzicaReference(episode="deal")
+    for _ in range(1500):
+        reference.start([list(range(40))], dealer=0)
+        reference.scope, reference.declaration_scores = (
+            [rng.randrange(5), rng.randrange(5)],
+            [rng.randrange(9), rng.randrange(9)],
+        )
+        share = [rng.choice((0.05, 0.2, 0.5, 0.8, 0.95)) for _ in range(4)]  # of each suit
+        sides = [int(rng.random() < share[card // 10]) for card in range(40)]
+        reference.taken = [[card for card in range(40) if sides[card] == side] for side in (0, 1)]
+        states = BazzicaOptions(episode="deal").record()
+        state = states[0]
+        state["taken"] = [sum(1 << card for card in cards) for cards in reference.taken]
+        state["scope"], state["declarations"] = reference.scope, reference.declaration_scores
+        count_deal(state)
+        sheet = snapshot(state)["last_deal"]
+        assert sheet == reference._count()
+        primiere = [primiera_of(cards) for cards in reference.taken]
+        seen["neither" if primiere == [None, None] else "one" if None in primiere else "both"] += 1
+        seen["nobody"] += None not in primiere and sheet["primiera"] is None
+    assert min(seen["neither"], seen["one"], seen["both"], seen["nobody"]) > 5, seen
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_start_score_and_dealer_are_kept(game: str) -> None:
     """From 0-0 and from a high score past the target: it is looked at only when the deal is counted."""
@@ -215,14 +247,14 @@ def test_snapshot_and_events_are_plain(game: str) -> None:
     env = make_env(game, {"napoletana": True} if game != "bazzica" else {})
     env.reset(seed=5)
     while not env.snapshot()["over"]:
-        snapshot = env.snapshot()
-        for value in (snapshot, env.events(), env.events(-1)):
+        shown = env.snapshot()
+        for value in (shown, env.events(), env.events(-1)):
             assert is_plain(value)
-        assert cards_of(snapshot) == list(range(40))
-        snapshot["hands"][0].clear()
-        snapshot["score"][0] = 99
+        assert cards_of(shown) == list(range(40))
+        shown["hands"][0].clear()
+        shown["score"][0] = 99
         env.events()[0].clear()
-        assert env.snapshot() != snapshot and env.events()[0]["kind"] == "deal"
+        assert env.snapshot() != shown and env.events()[0]["kind"] == "deal"
         env.step(rng.choice(env.action_masks().nonzero()[0].tolist()))
     assert json.loads(json.dumps(env.events(-1))) == env.events(-1) == env.events()
 
