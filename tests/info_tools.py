@@ -4,7 +4,7 @@ import json
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,11 +68,6 @@ class Table:
     def seats(self) -> range:
         """The seats."""
         return range(self.reference.seats)
-
-    @property
-    def hidden_seats(self) -> list[int]:
-        """Seats that are not to move."""
-        return [seat for seat in self.seats if seat != self.reference.turn]
 
     def step(self, action: int) -> None:
         """Play an action on both."""
@@ -149,11 +144,6 @@ def biased_table(rng: random.Random, game: str, deals: int = 1, **options: Any) 
     """A new game from biased decks."""
     decks = [biased_deck(rng, game, **options) for _ in range(deals)]
     return Table(game, decks, rng.randrange(get_game(game).num_seats), rng.randrange(10**9), **options)
-
-
-def all_seats(table: Table) -> Iterable[int]:
-    """Every seat."""
-    return table.seats
 
 
 def enumerable(table: Table, seat: int, most: int) -> bool:

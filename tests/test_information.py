@@ -1,5 +1,6 @@
 """What a seat knows: it says what it should, cannot be changed, and sampled worlds are the right ones, equally likely."""
 
+import contextlib
 import copy
 import dataclasses
 import math
@@ -191,6 +192,15 @@ def test_it_cannot_be_changed(game: str) -> None:
     assert not information._record.flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         information._record["score"] = 3
+
+
+def test_options_cannot_be_changed_through_it() -> None:
+    table = Table("bazzica", [list(range(40))], declaration_points=dict.fromkeys(DEFAULT_POINTS, 2))
+    information = table.information(0)
+    before = repr(information.options)
+    with contextlib.suppress(TypeError):
+        information.options.declaration_points["pariglia"] = 50  # type: ignore[union-attr]
+    assert repr(information.options) == repr(table.information(1).options) == before
 
 
 @pytest.mark.parametrize(("game", "options"), VARIANTS)

@@ -104,7 +104,16 @@ def all_of(env: AECEnv) -> tuple[Any, ...]:
     observation = {agent: env.observe(agent)["observation"].tobytes() for agent in env.possible_agents}
     masks = {agent: env.infos[agent]["action_mask"].tobytes() for agent in env.possible_agents}
     fields = (env.agents, env.rewards, env._cumulative_rewards, env.terminations, env.truncations, env.agent_selection)
-    return env.get_state(), env.snapshot(), env.events(), env.events(-1), observation, masks, repr(fields)
+    return (
+        env.state().tobytes(),
+        env.get_state(),
+        env.snapshot(),
+        env.events(),
+        env.events(-1),
+        observation,
+        masks,
+        repr(fields),
+    )
 
 
 @contextmanager
@@ -132,11 +141,12 @@ def refused(env: AECEnv, data: Any, match: str | None = None) -> None:
 
 
 def middle_of(game: str, options: dict[str, Any], steps: int = 30, decks: int = 0) -> AECEnv:
-    """An environment in the middle of a match."""
+    """An environment in the middle of a match, seat 1 to move."""
     env, rng = make_env(game, options), random.Random(f"{game} {steps}")
     start(env, game, options, rng, decks)
-    for _ in range(steps):
+    while steps > 0 or env.agent_selection != "player_1":
         env.step(choose_any(rng, env.action_masks().nonzero()[0].tolist()))
+        steps -= 1
     env.clone().set_state(env.get_state())  # compiles the check: that takes longer than any bytes may
     return env
 

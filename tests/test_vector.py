@@ -513,17 +513,19 @@ def test_human_rendering_prints(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("mode", MODES[:2])
 def test_vector_wrappers_of_gymnasium(mode: AutoresetMode) -> None:
-    wrappers = gymnasium.wrappers.vector
-    env: Any = wrappers.DictInfoToList(
-        wrappers.RecordEpisodeStatistics(make("tressette-2p", autoreset_mode=mode, episode="deal"))
-    )
-    observations, infos = env.reset(seed=0)
+    listed: Any = gymnasium.wrappers.vector.DictInfoToList(make("tressette-2p", autoreset_mode=mode, episode="deal"))
+    counted: Any = gymnasium.wrappers.vector.RecordEpisodeStatistics(make("tressette-2p", autoreset_mode=mode, episode="deal"))
+    observations, _ = listed.reset(seed=0)
+    counted.reset(seed=0)
     rng = np.random.default_rng(0)
     episodes = 0
     for _ in range(60):
-        observations, _, ended, _, infos = env.step(draw(observations["action_mask"], rng))
-        assert len(infos) == N
-        if mode == AutoresetMode.NEXT_STEP:
-            episodes += sum("episode" in info for info in infos)
-            assert all(info["episode"]["l"] == 20 for info, over in zip(infos, ended, strict=True) if over)
+        actions = draw(observations["action_mask"], rng)
+        observations, _, ended, _, infos = listed.step(actions)
+        assert [info["seat"] for info in infos] == listed.unwrapped.seats.tolist()
+        _, _, also_ended, _, counts = counted.step(actions)
+        np.testing.assert_array_equal(ended, also_ended)
+        if mode == AutoresetMode.NEXT_STEP and ended.any():
+            episodes += int(ended.sum())
+            assert (counts["episode"]["l"][ended] == 20).all()
     assert episodes or mode != AutoresetMode.NEXT_STEP

@@ -26,19 +26,26 @@ def check_choice(name: str, value: object, allowed: Collection[object]) -> None:
         raise OptionError(f"{name}={value!r}: allowed are {', '.join(repr(choice) for choice in allowed)}")
 
 
+def whole_number(value: object) -> int | None:
+    """The value as int if it is of an integer type, NumPy's included; None for bools and everything else."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
 def check_int(name: str, value: object, low: int, high: int) -> int:
     """The value as int, if it is a whole number in low..high.
 
     Raises:
         OptionError: naming the option, the value and what is allowed.
     """
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]  # ints and NumPy integers
-    except TypeError:
-        number = None
-    if isinstance(value, bool) or number is None or not low <= number <= high:
+    number = whole_number(value)
+    if number is None or not low <= number <= high:
         raise OptionError(f"{name}={value!r}: expected a whole number from {low} to {high}")
-    return int(number)
+    return number
 
 
 def is_list(value: object) -> bool:

@@ -4,7 +4,6 @@ The PettingZoo and the Gymnasium environment are thin over it. One compiled call
 the next seat sees.
 """
 
-import operator
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
@@ -18,7 +17,7 @@ from settebello.errors import GameOverError, NotResetError, OptionError
 from settebello.game import Game, Int8Array, ObsSpec, distribute, get_game, is_legal, observe, step, write_mask, write_state
 from settebello.information import Information, check_deal
 from settebello.jit import kernel
-from settebello.options import Options, check_cards, check_choice, check_int, is_list
+from settebello.options import Options, check_cards, check_choice, check_int, is_list, whole_number
 from settebello.saved import pack, unpack
 
 NOBODY: Final = -1
@@ -121,12 +120,9 @@ def whole_action(action: Any) -> int:
     Raises:
         OptionError: it is a bool, a float or no number at all.
     """
-    try:
-        number = operator.index(action)
-    except TypeError:
-        raise OptionError(f"action={action!r} of type {type(action).__name__}: expected a whole number") from None
-    if isinstance(action, bool):
-        raise OptionError(f"action={action!r}: expected a whole number")
+    number = whole_number(action)
+    if number is None:
+        raise OptionError(f"action={action!r} of type {type(action).__name__}: expected a whole number")
     return number
 
 

@@ -6,7 +6,7 @@ from settebello.errors import IllegalActionError, OptionError
 from settebello.game import get_game
 from settebello.information import Information
 from settebello.opponents.random_player import RandomOpponent
-from settebello.options import check_choice
+from settebello.options import check_choice, whole_number
 
 __all__ = ["LEVELS", "Opponent", "RandomOpponent", "ask", "check_opponent", "load"]
 
@@ -69,13 +69,10 @@ def ask(opponent: Opponent, information: Information) -> int:
     """
     action = opponent.act(information)
     legal = information.legal_actions()
-    try:
-        number = action.__index__()
-    except (AttributeError, TypeError):
-        number = None
-    if isinstance(action, bool) or number not in legal:
+    number = whole_number(action)
+    if number is None or number not in legal:
         raise IllegalActionError(
             f"opponent {type(opponent).__name__} as player_{information.seat} of {information.game}: "
             f"illegal action {action!r}; legal: {legal}"
         )
-    return int(action)
+    return number
