@@ -1,7 +1,7 @@
 """Options of Scopa-bazzica, and the record that carries them."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,28 @@ from settebello.bazzica.state import (
 )
 from settebello.errors import OptionError
 from settebello.options import Options, check_choice, check_int
+
+
+class DeclarationPoints(Mapping[str, int]):
+    """Points by declaration name, weakest declaration first. Like a dict, but hashable and not to be changed."""
+
+    def __init__(self, points: Mapping[str, int]) -> None:
+        self._points = tuple(points.items())
+
+    def __getitem__(self, name: str) -> int:
+        return dict(self._points)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict(self._points))
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __hash__(self) -> int:
+        return hash(self._points)
+
+    def __repr__(self) -> str:
+        return repr(dict(self._points))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,7 +75,7 @@ class BazzicaOptions(Options):
             check_choice("a name in declaration_points", name, DECLARATION_NAMES)
             points[name] = check_int(f"declaration_points[{name!r}]", value, 0, MAX_DECLARATION_POINTS)
         is_default = tuple(points.values()) == DECLARATION_POINTS
-        object.__setattr__(self, "declaration_points", None if is_default else points)
+        object.__setattr__(self, "declaration_points", None if is_default else DeclarationPoints(points))
 
     def record(self) -> npt.NDArray[Any]:
         """An array of one state record that carries these options, no game begun."""
