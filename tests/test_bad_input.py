@@ -537,3 +537,31 @@ def test_other_kinds_of_bytes_are_states_too(game: str) -> None:
 
 def test_public_names() -> None:
     assert set(settebello.__all__) <= set(dir(settebello))
+
+
+def test_misspelt_arguments_of_the_environments_are_named_too() -> None:
+    with pytest.raises(OptionError, match=r"^unknown option 'mask_inn'; did you mean 'mask_in'\?"):
+        bazzica_v0.env(mask_inn="info")
+    with pytest.raises(OptionError, match=r"^unknown option 'ilegal'; did you mean 'illegal'\?"):
+        BatchEnv("bazzica", 2, ilegal="raise")
+
+
+def test_numpy_scalars_are_what_they_stand_for() -> None:
+    env = tressette_v0.env(players=np.int64(4), napoletana=np.True_, episode=np.str_("deal"), copy=np.False_)
+    env.reset(seed=1)
+    assert len(env.agents) == 4
+    with pytest.raises(OptionError, match=r"^players=.*: allowed are 2, 4$"):
+        tressette_v0.env(players=np.int64(3))
+
+
+def test_odd_arguments_of_what_a_seat_knows() -> None:
+    env = bazzica_v0.env()
+    env.reset(seed=1)
+    for deal in (0.0, False, None, 1, np.array([0, 1])):
+        with pytest.raises(OptionError, match=r"^deal=.*: allowed are 0"):
+            env.events(deal)
+    for rng in (None, 5, np.random.RandomState(1)):
+        with pytest.raises(OptionError, match=r"^rng=.*: expected a NumPy Generator"):
+            env.information(0).sample_world(rng)
+    with pytest.raises(OptionError, match=r"^agent=\['a'\]: allowed are player_0, player_1"):
+        env.observe(["a"])

@@ -766,3 +766,10 @@ def test_obs_spec(game: str) -> None:
     for _, start, stop, low, high, _ in spec:
         assert (env.observation_space.low[start:stop] == low).all()
         assert (env.observation_space.high[start:stop] == high).all()
+
+
+@pytest.mark.parametrize("rows", [[4], [-1], [10**6], [0.0], [True], [[0]], None, "a"], ids=str)
+def test_act_batch_refuses_rows_that_are_not_there(rows: Any) -> None:
+    opponent = settebello.opponents.load("bazzica", "random", seed=1)
+    with pytest.raises(OptionError, match=r"^rows=.*: expected whole numbers from 0 to 3"):
+        opponent.act_batch(settebello.BatchEnv("bazzica", 4), rows)

@@ -529,3 +529,14 @@ def test_vector_wrappers_of_gymnasium(mode: AutoresetMode) -> None:
             episodes += int(ended.sum())
             assert (counts["episode"]["l"][ended] == 20).all()
     assert episodes or mode != AutoresetMode.NEXT_STEP
+
+
+def test_odd_arguments() -> None:
+    env = make("bazzica")
+    with pytest.raises(NotResetError, match="no games yet"):
+        env.action_masks()
+    with pytest.raises(OptionError, match=r"^seed"):
+        env.reset(seed=[[1, 2], *([3] * (N - 1))])
+    env.reset(seed=2**63 - N)
+    with pytest.raises(OptionError, match="whole numbers"):
+        env.step([[1], *([[2, 3]] * (N - 1))])

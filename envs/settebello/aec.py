@@ -18,6 +18,7 @@ from settebello.render import render as render_text
 from settebello.single import SingleGame
 
 RENDER_MODES = ("ansi", "human")
+BORDER_OPTIONS = ("mask_in", "illegal", "copy", "render_mode", "language")
 # What PettingZoo's environments have from reset on; num_agents is PettingZoo's own property over agents.
 _LIVE_FIELDS = (
     *("agents", "num_agents", "agent_selection", "rewards", "_cumulative_rewards"),
@@ -75,7 +76,7 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
         check_choice("copy", copy, (False, True))
         check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         check_choice("language", language, tuple(LANGUAGES))
-        self._single = SingleGame(self._game, self._game.options(**options), illegal)
+        self._single = SingleGame(self._game, self._game.options(BORDER_OPTIONS, **options), illegal)
         self._mask_in_obs = mask_in == "obs"
         self._copy = copy
         self._language = language
@@ -228,7 +229,7 @@ class AECEnv(PettingZooAECEnv[str, Any, int]):
         return {"observation": row[self._obs_part], "action_mask": row[self._mask_part]}
 
     def _seat(self, agent: str) -> int:
-        if agent not in self._seat_of:
+        if not isinstance(agent, str) or agent not in self._seat_of:
             raise OptionError(f"agent={agent!r}: allowed are {', '.join(self.possible_agents)}")
         return self._seat_of[agent]
 

@@ -139,6 +139,39 @@ def check_seed(seed: Any) -> int:
     return check_int("seed", seed, 0, MAX_SEED)
 
 
+def check_seeds(seed: Any, num_envs: int) -> list[int]:
+    """A seed for each environment: ``seed + i`` of one number, or the numbers of a list.
+
+    Raises:
+        OptionError: the seed is neither a whole number nor one for each environment.
+    """
+    if not is_list(seed):
+        first = check_int("seed", seed, 0, MAX_SEED - num_envs + 1)
+        return list(range(first, first + num_envs))
+    if len(seed) != num_envs:
+        raise OptionError(f"seed: {len(seed)} seeds for {num_envs} environments")
+    return [check_seed(one) for one in seed]
+
+
+def check_actions(actions: npt.ArrayLike, num_envs: int) -> npt.NDArray[np.int64]:
+    """Actions as int64 ``(num_envs,)``.
+
+    Raises:
+        OptionError: wrong shape or dtype.
+    """
+    try:
+        chosen = np.asarray(actions)
+    except ValueError as error:
+        raise OptionError(f"actions={actions!r}: expected {num_envs} whole numbers") from error
+    if chosen.dtype.kind not in "iu":
+        raise OptionError(f"actions of dtype {chosen.dtype}: expected integers")
+    if chosen.shape != (num_envs,):
+        raise OptionError(f"actions of shape {chosen.shape}: expected ({num_envs},)")
+    if chosen.dtype == np.uint64:  # beyond int64 nothing is legal, and a wrapped number must not become so
+        chosen = np.minimum(chosen, np.uint64(MAX_SEED))
+    return np.ascontiguousarray(chosen, np.int64)
+
+
 def illegal_action(game: Game, state: Any, action: Any, where: str = "") -> IllegalActionError:
     """The error for an illegal action: names the action, what the seat holds and what is legal."""
     seat = int(state["turn"])
@@ -184,7 +217,7 @@ class BatchEnv:
         self.num_envs = check_int("num_envs", num_envs, 1, 2**31)
         check_choice("illegal", illegal, ("raise", "terminate"))
         self.illegal = illegal
-        self.options = self._game.options(**options)
+        self.options = self._game.options(("num_envs", "seed", "illegal"), **options)
         self._template = self.options.record()
         self._states = np.repeat(self._template, self.num_envs)
         rows = (self.num_envs, self._game.obs_size)
@@ -245,19 +278,11 @@ class BatchEnv:
             OptionError: the seed is neither a whole number nor one for each row.
         """
         if seed is not None:
-            seed_games(self._states, self._seeds(seed))
+            seed_games(self._states, np.array(check_seeds(seed, self.num_envs), np.int64))
         start_games(self._states)
         self._reward[:] = 0
         self._done[:] = False
         self._show()
-
-    def _seeds(self, seed: Any) -> npt.NDArray[np.int64]:
-        if not is_list(seed):
-            first = check_int("seed", seed, 0, MAX_SEED - self.num_envs + 1)
-            return first + np.arange(self.num_envs, dtype=np.int64)
-        if len(seed) != self.num_envs:
-            raise OptionError(f"seed: {len(seed)} seeds for {self.num_envs} environments")
-        return np.array([check_seed(one) for one in seed], np.int64)
 
     def _show(self) -> None:
         show_games(self._states, self.seat, self.observation, self._rows64, self._masks64)
@@ -276,7 +301,7 @@ class BatchEnv:
             IllegalActionError: an action is illegal (with ``illegal="raise"``); nothing was moved in any row.
             OptionError: wrong shape or dtype; nothing was moved.
         """
-        chosen = self._actions(actions)
+        chosen = check_actions(actions, self.num_envs)
         if self.illegal == "raise":
             row = first_illegal(self._states, chosen)
             if row >= 0:
@@ -293,19 +318,6 @@ class BatchEnv:
             self._masks64,
         )
         return self._reward, self._done
-
-    def _actions(self, actions: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        try:
-            chosen = np.asarray(actions)
-        except ValueError as error:
-            raise OptionError(f"actions={actions!r}: expected {self.num_envs} whole numbers") from error
-        if chosen.dtype.kind not in "iu":
-            raise OptionError(f"actions of dtype {chosen.dtype}: expected integers")
-        if chosen.shape != (self.num_envs,):
-            raise OptionError(f"actions of shape {chosen.shape}: expected ({self.num_envs},)")
-        if chosen.dtype == np.uint64:  # beyond int64 nothing is legal, and a wrapped number must not become so
-            chosen = np.minimum(chosen, np.uint64(MAX_SEED))
-        return chosen.astype(np.int64, copy=False)
 
     def state(self) -> Int8Array:
         """The full state of each row as the seat to move looks at it, int8 ``(N, state_size)``, for a centralised critic.

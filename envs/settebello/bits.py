@@ -93,3 +93,7 @@ def advance(word: np.uint64) -> np.uint64:
 def below(word: np.uint64, bound: int) -> int:
     """A number in 0..bound-1 from the random bits of a stream word (bias below bound / 2**32)."""
     return np.int64((mix(word) >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32))
+
+
+if DISABLED:  # NumPy warns where scalar words wrap around, which is what the stream is made of
+    mix, seed_stream, advance = (np.errstate(over="ignore")(stream) for stream in (mix, seed_stream, advance))

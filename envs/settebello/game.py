@@ -7,7 +7,7 @@ functions at the end of this file, and Numba picks the game's own at compile tim
 import dataclasses
 import difflib
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -108,8 +108,8 @@ class Game:
         """Cards of the deck of a record."""
         return int(state["deck_size"]) if "deck_size" in self.option_fields else NUM_CARDS
 
-    def options(self, **options: Any) -> Options:
-        """Checked options of this game.
+    def options(self, border: Collection[str] = (), /, **options: Any) -> Options:
+        """Checked options of this game; ``border`` names what an environment takes besides, for the message.
 
         Raises:
             OptionError: an option is unknown, fixed by the game, or its value is not allowed.
@@ -117,7 +117,7 @@ class Game:
         for name in options:
             if name in self.fixed_options:
                 raise OptionError(f"option {name!r} is fixed to {self.fixed_options[name]!r} by the game {self.id!r}")
-        return self.options_type.create(**options, **self.fixed_options)
+        return self.options_type.create(border, **options, **self.fixed_options)
 
     def obs_spec(self, *, state: bool = False) -> ObsSpec:
         """Named slices of an observation row (of a ``state()`` row): ``(name, start, stop, low, high, meaning)``."""

@@ -13,6 +13,7 @@ from settebello.game import Game, Int8Array, ObsSpec, get_game, is_legal
 from settebello.information import Information
 from settebello.jit import kernel
 from settebello.learner import (
+    BORDER_OPTIONS,
     ENDED,
     NO_ACTION,
     WAITING,
@@ -118,7 +119,7 @@ class LearnerEnv(gymnasium.Env[Any, Any]):
         check_choice("language", language, tuple(LANGUAGES))
         self._seating = Seating(of, opponent, partner, seat)
         self.observation_space, self.action_space = learner_spaces(of, mask_in)
-        self._single = SingleGame(of, of.options(**options), illegal)
+        self._single = SingleGame(of, of.options(BORDER_OPTIONS, **options), illegal)
         self._mask_in_obs = mask_in == "obs"
         self._copy = copy
         self._language = language

@@ -7,7 +7,7 @@ import numpy as np
 from settebello.errors import OptionError
 from settebello.game import Game, Int8Array, Worlds, get_game, observe, redact, write_mask
 from settebello.jit import kernel
-from settebello.options import Options
+from settebello.options import Options, whole_number
 from settebello.saved import pack
 
 
@@ -114,7 +114,12 @@ class Information:
 
         Args:
             rng: the bytes depend on what the seat knows and on this alone.
+
+        Raises:
+            OptionError: rng is not a NumPy Generator.
         """
+        if not isinstance(rng, np.random.Generator):
+            raise OptionError(f"rng={rng!r}: expected a NumPy Generator, as numpy.random.default_rng(seed) makes")
         if self._worlds is None:
             self._worlds = self._game.worlds(self._record, self._seat)
         return pack(self._game, self._worlds.sample(rng))
@@ -126,7 +131,7 @@ def check_deal(deal: int) -> None:
     Raises:
         OptionError: naming what is allowed.
     """
-    if deal not in (0, -1):
+    if whole_number(deal) not in (0, -1):
         raise OptionError(f"deal={deal!r}: allowed are 0 (the deal on the table) and -1 (the deal counted last)")
 
 

@@ -40,14 +40,14 @@ def kernel(function: Any = None, /, *, inline: bool = False, signature: Any = No
     """Compile a module-level function with the settings all kernels share.
 
     Args:
-        inline: force inlining into the caller; for small helpers on hot paths. Such helpers are not cached themselves.
+        inline: force inlining into the caller; for small helpers on hot paths.
         signature: explicit Numba signature, needed by self-recursive kernels.
     """
 
     def decorate(function: Function) -> Function:
         options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": inline}
         arguments = () if signature is None else (signature,)
-        if DISABLED or inline:
+        if DISABLED:
             return cast(Function, numba.njit(*arguments, **options)(function))
         try:
             dispatcher = numba.njit(cache=True, **options)(function)

@@ -16,6 +16,9 @@ from settebello.single import deal_given, show_seat
 SEAT_STREAM: Final = 1  # the learner's seat of each game
 OPPONENT_STREAM: Final = 2  # moves of the opponents of level "random"
 
+# What the Gymnasium environments take besides the game's options.
+BORDER_OPTIONS: Final = ("opponent", "partner", "seat", "mask_in", "illegal", "copy", "render_mode", "language")
+
 # Why playing on stopped.
 YOURS: Final = 0  # the learner is to move
 ENDED: Final = 1  # the game is over

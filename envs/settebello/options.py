@@ -22,7 +22,8 @@ def check_choice(name: str, value: object, allowed: Collection[object]) -> None:
     Raises:
         OptionError: naming the option, the value and what is allowed.
     """
-    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in allowed):
+    plain = value.item() if isinstance(value, np.generic) else value
+    if not any(plain is choice or (type(plain) is type(choice) and plain == choice) for choice in allowed):
         raise OptionError(f"{name}={value!r}: allowed are {', '.join(repr(choice) for choice in allowed)}")
 
 
@@ -94,16 +95,17 @@ class Options:
         raise NotImplementedError
 
     @classmethod
-    def create(cls, **options: Any) -> Self:
-        """Options from keyword arguments.
+    def create(cls, border: Collection[str] = (), /, **options: Any) -> Self:
+        """Options from keyword arguments; ``border`` names what an environment takes besides, for the message.
 
         Raises:
             OptionError: an option is unknown (a near name is suggested) or its value is not allowed.
         """
         names = [field.name for field in dataclasses.fields(cls)]
+        known = [*names, *border]
         for name in options:
             if name not in names:
-                near = difflib.get_close_matches(name, names, n=1)
+                near = difflib.get_close_matches(name, known, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise OptionError(f"unknown option {name!r}{hint} (options: {', '.join(names)})")
+                raise OptionError(f"unknown option {name!r}{hint} (options: {', '.join(known)})")
         return cls(**options)

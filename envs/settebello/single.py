@@ -6,7 +6,7 @@ the next seat sees.
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -247,19 +247,6 @@ class SingleGame:
             *(self.game.id, self.options, self.illegal, *arrays),
             *(self.first_deal, self.rewards, self.started, self._seeded),
         )
-
-    def clone(self) -> Self:
-        """An independent copy that goes on identically."""
-        other = type(self)(self.game, self.options, self.illegal)
-        other.states[:] = self.states
-        other.row[:] = self.row
-        other.decks = self.decks.copy()
-        other.first_deal = self.first_deal
-        other.rewards = self.rewards
-        other._seeded = self._seeded
-        other.started = self.started
-        other._refresh()
-        return other
 
     def start(self, options: Mapping[str, Any] | None) -> Start:
         """The options of a reset, checked.

@@ -9,12 +9,24 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from settebello.batch import MAX_SEED, BatchEnv, check_seed, forfeit, illegal_action, seed_games, show, start_games
+from settebello.batch import (
+    MAX_SEED,
+    BatchEnv,
+    check_actions,
+    check_seed,
+    check_seeds,
+    forfeit,
+    illegal_action,
+    seed_games,
+    show,
+    start_games,
+)
 from settebello.errors import GameOverError, IllegalActionError, NotResetError, OptionError
 from settebello.game import Game, Int8Array, ObsSpec, get_game, is_legal, observe
 from settebello.information import Information, check_deal
 from settebello.jit import kernel
 from settebello.learner import (
+    BORDER_OPTIONS,
     ENDED,
     NO_ACTION,
     PARTNER,
@@ -28,7 +40,7 @@ from settebello.learner import (
     show_learner,
 )
 from settebello.opponents import Opponent, ask
-from settebello.options import Options, check_choice, check_int
+from settebello.options import Options, check_choice, check_int, is_list
 from settebello.render import LANGUAGES
 from settebello.render import render as render_text
 from settebello.single import NO_DECK, NOBODY, Start
@@ -216,7 +228,7 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
         check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         check_choice("language", language, tuple(LANGUAGES))
         self._seating = Seating(self._game, opponent, partner, seat)
-        self._options = self._game.options(**options)
+        self._options = self._game.options((*BORDER_OPTIONS, "num_envs", "autoreset_mode"), **options)
         self._mode = MODES[self.autoreset_mode]
         self._raises = illegal == "raise"
         self._mask_in_obs = mask_in == "obs"
@@ -304,12 +316,9 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
         """A seed or None for each row."""
         if seed is None:
             return [None] * self.num_envs
-        if np.ndim(seed) == 0:
-            first = check_int("seed", seed, 0, MAX_SEED - self.num_envs)
-            return [first + i for i in range(self.num_envs)]
-        if len(seed) != self.num_envs:
-            raise OptionError(f"seed: {len(seed)} seeds for {self.num_envs} environments")
-        return [None if one is None else check_seed(one) for one in seed]
+        if is_list(seed) and len(seed) == self.num_envs:  # Gymnasium lets some rows go on
+            return [None if one is None else check_seed(one) for one in seed]
+        return list(check_seeds(seed, self.num_envs))
 
     def _start(self, rows: npt.NDArray[np.int64], seeds: list[int | None], start: Start) -> None:
         """Start a new game in some rows."""
@@ -365,7 +374,7 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
             IllegalActionError: an action is illegal (with ``illegal="raise"``), or an opponent answered an illegal action.
                 Whatever is raised, nothing has moved in any row.
         """
-        chosen = self._actions(actions)
+        chosen = check_actions(actions, self.num_envs)
         if not self._started.all():
             raise NotResetError(f"{self._game.id}: no games yet; call reset() first")
         if self._mode == DISABLED and self._ended.any():
@@ -390,17 +399,6 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
         if self._mode == SAME_STEP and ended.any():
             self._add_finals(infos)
         return self._observation(), rewards, ended.copy(), np.zeros(self.num_envs, np.bool_), infos
-
-    def _actions(self, actions: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The actions as int64 ``(N,)``."""
-        chosen = np.asarray(actions)
-        if chosen.dtype.kind not in "iu":
-            raise OptionError(f"actions of dtype {chosen.dtype}: expected integers")
-        if chosen.shape != (self.num_envs,):
-            raise OptionError(f"actions of shape {chosen.shape}: expected ({self.num_envs},)")
-        if chosen.dtype == np.uint64:  # beyond int64 nothing is legal, and a wrapped number must not become so
-            chosen = np.minimum(chosen, np.uint64(MAX_SEED))
-        return np.ascontiguousarray(chosen, np.int64)
 
     def _check(self, actions: npt.NDArray[np.int64]) -> None:
         """Refuse illegal actions of the learner."""
@@ -567,7 +565,13 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
         return self._options
 
     def action_masks(self) -> Int8Array:
-        """Masks of the learners, int8 ``(N, num_actions)``, a fresh array; all ones where a game is over."""
+        """Masks of the learners, int8 ``(N, num_actions)``, a fresh array; all ones where a game is over.
+
+        Raises:
+            NotResetError: a row has no game yet.
+        """
+        for i in np.flatnonzero(~self._started):
+            self._row(int(i))
         return self._masks[:, : self._game.num_actions].copy()
 
     def obs_spec(self) -> ObsSpec:

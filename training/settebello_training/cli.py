@@ -95,6 +95,8 @@ def resume(
     """
     config = None
     if minutes is not None:
+        if not minutes > 0:
+            raise OptionError(f"minutes={minutes:g}: expected a number above 0, how much longer to train")
         checkpoint = load_checkpoint(path)
         done = float(checkpoint.manifest["progress"].get("seconds", 0.0)) / 60
         config = dataclasses.replace(checkpoint.config, minutes=done + minutes, decisions=None)
@@ -192,6 +194,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SettebelloError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         sys.exit(1)
+    except KeyboardInterrupt:  # before or after the training itself, which saves and ends
+        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ class Report:
         if trainer.config.tensorboard:
             from torch.utils.tensorboard import SummaryWriter  # heavy: only when wanted
 
-            self._writer = SummaryWriter(str(folder / "tensorboard"))
+            # A run that was killed wrote points beyond its last checkpoint: what follows takes their place.
+            self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=trainer.decisions or None)
         self._last = ""
 
     def __enter__(self) -> Self:

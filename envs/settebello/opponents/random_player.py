@@ -64,12 +64,19 @@ class RandomOpponent:
 
         Returns:
             int64 ``(n,)``.
+
+        Raises:
+            OptionError: rows are not whole numbers in 0..N-1.
         """
+        chosen = np.asarray(rows)
+        whole = chosen.ndim == 1 and chosen.dtype.kind in "iu"
+        if not whole or not ((chosen >= 0) & (chosen < batch.num_envs)).all():
+            raise OptionError(f"rows={rows!r}: expected whole numbers from 0 to {batch.num_envs - 1} in one dimension")
         if len(self._words) < batch.num_envs:
             words = np.empty(batch.num_envs, np.uint64)
             _seed_words(words, self.seed)
             words[: len(self._words)] = self._words
             self._words = words
-        actions = np.empty(len(rows), np.int64)
-        _random_rows(batch._states, np.asarray(rows, np.int64), self._words, actions)
+        actions = np.empty(len(chosen), np.int64)
+        _random_rows(batch._states, chosen.astype(np.int64), self._words, actions)
         return actions
