@@ -42,7 +42,7 @@ def _settebello(
 
       settebello.tressette_v0.env(players=4)            PettingZoo
 
-      gymnasium.make("settebello/Bazzica-v0")           Gymnasium; make_vec is native
+      gymnasium.make("settebello/Bazzica-v0")           Gymnasium, and make_vec
 
     Try [bold]settebello bench --quick[/] to see how fast they are here. The command that trains agents is settebello-train.
     """
