@@ -123,15 +123,17 @@ class Game:
         """Named slices of an observation row (of a ``state()`` row): ``(name, start, stop, low, high, meaning)``."""
         spec, start = [], 0
         for field in self.fields + (self.state_fields if state else ()):
-            spec.append((field.name, start, start + field.width, 0, field.high, field.meaning))
+            spec.append((field.name, start, start + field.width, field.low, field.high, field.meaning))
             start += field.width
         return spec
 
     def bounds(self, *, state: bool = False) -> tuple[Int8Array, Int8Array]:
         """Lowest and highest value of each element of an observation (of a ``state()``) row."""
         spec = self.obs_spec(state=state)
-        high = np.concatenate([np.full(stop - start, high, np.int8) for _, start, stop, _, high, _ in spec])
-        return np.zeros_like(high), high
+        widths = [stop - start for _, start, stop, *_ in spec]
+        low = np.repeat(np.array([entry[3] for entry in spec], np.int8), widths)
+        high = np.repeat(np.array([entry[4] for entry in spec], np.int8), widths)
+        return low, high
 
     def spec_hash(self) -> str:
         """SHA-256 of what a network depends on: version, number of actions, and the observation's names, places and bounds."""

@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 
 class Field(NamedTuple):
-    """One named part of an observation row: ``width`` int8 elements from 0 to ``high``."""
+    """One named part of an observation row: ``width`` int8 elements from ``low`` to ``high``."""
 
     name: str
     width: int
     meaning: str
     high: int = 1
+    low: int = 0
 
 
 def row_size(fields: Iterable[Field]) -> int:

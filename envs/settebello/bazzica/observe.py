@@ -15,6 +15,7 @@ from settebello.bazzica.state import (
     MAX_DECLARATION_POINTS,
     MAX_LOW_SUM,
     MAX_TARGET,
+    MIN_LOW_SUM,
     NO_CARD,
     NUM_HANDS,
     NUM_SEATS,
@@ -68,7 +69,7 @@ FIELDS: Final = (
     Field("known_next", 2, "settebello, re di denari: baptised and in the other hand"),
     Field("settebello_taken", NUM_SEATS, "who took settebello: own seat, other seat"),
     Field("table_values", NUM_RANKS, "cards on the table by value 1..10, baptised ones as given", NUM_SUITS + 2),
-    Field("hand_number", 1, "hand of this deal, from 1", NUM_HANDS),
+    Field("hand_number", 1, "hand of this deal, from 1", NUM_HANDS, low=1),
     Field("stock", 1, "cards left in the stock", NUM_CARDS - STOCK_START),
     Field("plays_left", 1, "cards still to be played this deal, by both seats", PLAYS),
     Field("table_size", 1, "cards on the table", NUM_CARDS),
@@ -80,8 +81,8 @@ FIELDS: Final = (
     Field("scope", NUM_SEATS, "scope this deal: own seat, other seat", PLAYS // 2),
     Field("declarations", NUM_SEATS, "points of this deal's declarations: own seat, other seat; clipped to 127", MAX_SCORE),
     Field("score", NUM_SEATS, "match points: own seat, other seat; clipped to 127", MAX_SCORE),
-    Field("target", 1, "points that end the match", MAX_TARGET),
-    Field("low_sum_max", 1, "option low_sum_max", MAX_LOW_SUM),
+    Field("target", 1, "points that end the match", MAX_TARGET, low=1),
+    Field("low_sum_max", 1, "option low_sum_max", MAX_LOW_SUM, low=MIN_LOW_SUM),
     Field("declaration_points", 4, "option declaration_points, in the order of `declared_own`", MAX_DECLARATION_POINTS),
 )
 OBS_SIZE: Final = row_size(FIELDS)

@@ -13,6 +13,7 @@ from settebello.bazzica.state import (
     LOW_SUM_MAX,
     MAX_DECLARATION_POINTS,
     MAX_LOW_SUM,
+    MIN_LOW_SUM,
     NO_CARD,
     NOBODY,
     STATE_DTYPE,
@@ -64,7 +65,7 @@ class BazzicaOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "low_sum_max", check_int("low_sum_max", self.low_sum_max, 3, MAX_LOW_SUM))
+        object.__setattr__(self, "low_sum_max", check_int("low_sum_max", self.low_sum_max, MIN_LOW_SUM, MAX_LOW_SUM))
         check_choice("last_card_scopa", self.last_card_scopa, (False, True))
         if self.declaration_points is None:
             return

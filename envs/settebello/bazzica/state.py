@@ -41,6 +41,7 @@ NOT_COUNTED: Final = -2  # sheet_carte before the first count
 
 # What options may be, so that every number of a game fits its field.
 MAX_TARGET: Final = 100
+MIN_LOW_SUM: Final = 3  # three aces
 MAX_LOW_SUM: Final = 30
 MAX_DECLARATION_POINTS: Final = 100
 MAX_SCORE: Final = 20_000  # a deal adds at most 4 + 18 scope + 6 * MAX_DECLARATION_POINTS to it

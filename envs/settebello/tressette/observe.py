@@ -60,15 +60,15 @@ def fields(players: int) -> tuple[Field, ...]:
         Field("thirds", 2, "thirds taken this deal: own side, other side", int(WORTH.sum())),
         Field("cards_taken", 2, "cards taken this deal: own side, other side", NUM_CARDS),
         Field("score", 2, "match points: own side, other side; clipped to 127", MAX_SCORE),
-        Field("target", 1, "points that end the match", MAX_TARGET),
+        Field("target", 1, "points that end the match", MAX_TARGET, low=1),
         Field(
             "deal_points",
             2,
             "points of this deal so far (its napoletane; once over, its whole result): own side, other side",
             DEAL_POINTS + NUM_SUITS * NAPOLETANA_POINTS,
         ),
-        Field("deal_number", 1, "deal of the match, from 1; clipped to 127", MAX_SCORE),
-        *((Field("option_hand_size", 1, "cards dealt to each seat", NUM_CARDS // players),) if players == 2 else ()),
+        Field("deal_number", 1, "deal of the match, from 1; clipped to 127", MAX_SCORE, low=1),
+        *((Field("option_hand_size", 1, "cards dealt to each seat", NUM_CARDS // players, low=1),) if players == 2 else ()),
     )
 
 
