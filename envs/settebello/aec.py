@@ -13,11 +13,10 @@ from settebello.errors import GameOverError, NotResetError, OptionError
 from settebello.game import Game, Int8Array, ObsSpec, get_game
 from settebello.information import Information
 from settebello.options import check_choice
-from settebello.render import LANGUAGES
+from settebello.render import LANGUAGES, RENDER_MODES
 from settebello.render import render as render_text
 from settebello.single import SingleGame
 
-RENDER_MODES = ("ansi", "human")
 BORDER_OPTIONS = ("mask_in", "illegal", "copy", "render_mode", "language")
 # What PettingZoo's environments have from reset on; num_agents is PettingZoo's own property over agents.
 _LIVE_FIELDS = (

@@ -15,7 +15,6 @@ NUM_CARDS: Final = 40
 NUM_SUITS: Final = 4
 NUM_RANKS: Final = 10
 SUIT_NAMES: Final = ("denari", "coppe", "spade", "bastoni")
-RANK_NAMES: Final = ("asso", "2", "3", "4", "5", "6", "7", "fante", "cavallo", "re")
 SUIT_LETTERS: Final = "dcsb"
 RANK_LETTERS: Final = "A234567FCR"
 

@@ -26,11 +26,9 @@ from settebello.learner import (
 )
 from settebello.opponents import Opponent, ask
 from settebello.options import Options, check_choice
-from settebello.render import LANGUAGES
+from settebello.render import LANGUAGES, RENDER_MODES
 from settebello.render import render as render_text
 from settebello.single import ILLEGAL, NOBODY, SingleGame, whole_action
-
-RENDER_MODES: Final = ("ansi", "human")
 
 # What `_play` returns: why it stopped in the low bits, above them the reward.
 _STATUS_BITS: Final = 2

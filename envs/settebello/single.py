@@ -14,7 +14,7 @@ import numpy.typing as npt
 from settebello.batch import check_seed, forfeit, illegal_action, seed_games, start_games
 from settebello.cards import NUM_CARDS
 from settebello.errors import GameOverError, NotResetError, OptionError
-from settebello.game import Game, Int8Array, ObsSpec, distribute, get_game, is_legal, observe, step, write_mask, write_state
+from settebello.game import Game, Int8Array, distribute, get_game, is_legal, observe, step, write_mask, write_state
 from settebello.information import Information, check_deal
 from settebello.jit import kernel
 from settebello.options import Options, check_cards, check_choice, check_int, is_list, whole_number
@@ -375,11 +375,6 @@ class SingleGame:
         _write_state(self.states, max(self.turn, 0), row, row.view(np.uint64))
         return row
 
-    def legal_actions(self) -> list[int]:
-        """Legal actions of the seat to move, sorted; empty when there is none."""
-        mask = self.observe(max(self.turn, 0))[self.game.obs_size :]
-        return [int(action) for action in np.flatnonzero(mask)]
-
     def information(self, seat: int) -> Information:
         """What a seat knows."""
         self.require()
@@ -396,15 +391,11 @@ class SingleGame:
         check_deal(deal)
         return self.game.events(self.states[0], deal)
 
-    def obs_spec(self, *, state: bool = False) -> ObsSpec:
-        """Named slices of an observation (of a ``state()``) row: ``(name, start, stop, low, high, meaning)``."""
-        return self.game.obs_spec(state=state)
-
     def get_state(self) -> bytes:
         """The game as bytes, decks given for later deals included."""
         self.require()
         to_come = self.decks[max(0, int(self.states["deal_number"][0]) + 1 - self.first_deal) :]
-        size = len(getattr(self.options, "cards", range(NUM_CARDS)))
+        size = self.game.deck_size(self.states[0])
         return pack(self.game, self.states, to_come[:, :size].tolist())
 
     def set_state(self, data: bytes) -> None:

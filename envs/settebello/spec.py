@@ -17,12 +17,3 @@ class Field(NamedTuple):
 def row_size(fields: Iterable[Field]) -> int:
     """Number of int8 elements of a row made of these fields."""
     return sum(field.width for field in fields)
-
-
-def slices(fields: Iterable[Field]) -> dict[str, slice]:
-    """Where each field lies in its row, by name."""
-    result, start = {}, 0
-    for field in fields:
-        result[field.name] = slice(start, start + field.width)
-        start += field.width
-    return result

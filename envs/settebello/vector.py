@@ -41,11 +41,10 @@ from settebello.learner import (
 )
 from settebello.opponents import Opponent, ask
 from settebello.options import Options, check_choice, check_int, is_list
-from settebello.render import LANGUAGES
+from settebello.render import LANGUAGES, RENDER_MODES
 from settebello.render import render as render_text
 from settebello.single import NO_DECK, NOBODY, Start
 
-RENDER_MODES: Final = ("ansi", "human")
 NEVER: Final = 2**40  # first_deal of a row with no decks for deals to come
 
 # What to do in a row.

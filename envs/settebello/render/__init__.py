@@ -3,4 +3,6 @@
 from settebello.render.text import render
 from settebello.render.words import LANGUAGES
 
-__all__ = ["LANGUAGES", "render"]
+__all__ = ["LANGUAGES", "RENDER_MODES", "render"]
+
+RENDER_MODES = ("ansi", "human")  # of every environment
