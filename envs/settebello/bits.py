@@ -95,5 +95,20 @@ def below(word: np.uint64, bound: int) -> int:
     return np.int64((mix(word) >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32))
 
 
+@kernel(inline=True)
+def below_wide(word: np.uint64, bound: int) -> int:
+    """A number in 0..bound-1 for any bound up to 2**62: each run of them as likely as its share, to 2**-64."""
+    half = np.uint64(32)
+    low_half = np.uint64(0xFFFFFFFF)
+    bits = mix(word)
+    high, low = bits >> half, bits & low_half
+    bound_high, bound_low = np.uint64(bound) >> half, np.uint64(bound) & low_half
+    # The upper 64 bits of the product, by halves; the three middle terms may carry.
+    across = high * bound_low
+    other_across = low * bound_high
+    carry = ((low * bound_low >> half) + (across & low_half) + (other_across & low_half)) >> half
+    return np.int64(high * bound_high + (across >> half) + (other_across >> half) + carry)
+
+
 if DISABLED:  # NumPy warns where scalar words wrap around, which is what the stream is made of
     mix, seed_stream, advance = (np.errstate(over="ignore")(stream) for stream in (mix, seed_stream, advance))

@@ -7,6 +7,7 @@ other seat's baptisms and declaration of this hand say anything about its hidden
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from settebello.bazzica.capture import choice
 from settebello.bazzica.declare import baptisms, must_baptise, shown
@@ -109,13 +110,24 @@ def random_cards(unseen: int, size: int, word: np.uint64) -> tuple[int, np.uint6
     return cards, word
 
 
+def new_tables() -> npt.NDArray[Any]:
+    """What ``prepare`` fills: here nothing needs to be counted before worlds are drawn."""
+    return np.zeros(1, np.int8)
+
+
+@kernel(inline=True)
+def prepare(state: Any, seat: int, tables: Any) -> None:
+    """As Tressette's; nothing to do."""
+
+
 @kernel
-def fill_unknown(state: Any, seat: int, word: np.uint64) -> np.uint64:
+def fill_unknown(state: Any, seat: int, tables: Any, word: np.uint64) -> np.uint64:
     """Complete a record redacted for a seat to a world, uniform over those that agree with what the seat knows.
 
     Args:
         state: the redacted record, filled in place; its ``rng`` stays as it is.
         seat: the seat it was redacted for.
+        tables: of ``new_tables()``.
         word: word of the random stream to draw from.
 
     Returns:
@@ -161,7 +173,7 @@ def fill_unknown(state: Any, seat: int, word: np.uint64) -> np.uint64:
 @kernel
 def fill_first(states: Any, seat: int, word: np.uint64) -> np.uint64:
     """``fill_unknown`` on the first record of an array."""
-    return fill_unknown(states[0], seat, word)
+    return fill_unknown(states[0], seat, 0, word)
 
 
 class BazzicaWorlds:
