@@ -8,18 +8,35 @@ the kernel and would keep a stale one after an edit to a helper in another file.
 
 import os
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
 import numba
-from numba.core import event
+from llvmlite import ir
+from numba.core import event, typeinfer
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 DISABLED = bool(numba.config.DISABLE_JIT)
 _PACKAGE = Path(__file__).resolve().parent
-_NO_KERNELS = {"bench", "cli.py", "describe.py", "render", "testing.py"}  # an edit there keeps the compiled kernels
+# An edit there keeps the compiled kernels.
+_NO_KERNELS = {
+    "arena",
+    "bench",
+    "cli.py",
+    "describe.py",
+    "equity.py",
+    "exported.py",
+    "output.py",
+    "render",
+    "search.py",
+    "testing.py",
+}
 
 
 def _source_stamp() -> tuple[float, int]:
@@ -57,11 +74,63 @@ def kernel(function: Any = None, /, *, inline: bool = False, signature: Any = No
         if hasattr(cache_file, "_source_stamp"):
             cache_file._source_stamp = _STAMP
         if signature is not None:
-            dispatcher.compile(signature)
+            with typeinfer.register_dispatcher(dispatcher):  # a kernel that calls itself is not yet a global here
+                dispatcher.compile(signature)
             dispatcher.disable_compile()
         return cast(Function, dispatcher)
 
     return decorate if function is None else decorate(function)
+
+
+def address(function: Any, signature: Any) -> Any:
+    """A kernel compiled apart, as an address for ``call``: kernels that call it are not compiled together with it.
+
+    For large kernels that many others call: each caller would compile and optimise them once more.
+
+    Args:
+        function: a kernel of a record and a uint64 that returns an int64.
+        signature: its explicit Numba signature.
+
+    Returns:
+        int; uncompiled, the function itself.
+    """
+    plain = getattr(function, "py_func", function)
+    if DISABLED:
+        return plain
+    renamed = types.FunctionType(plain.__code__, plain.__globals__, plain.__name__, plain.__defaults__)
+    renamed.__module__ = plain.__module__
+    renamed.__qualname__ = f"{plain.__qualname__}_address"  # names the cache entry, which must not be the kernel's
+    compiled: Any = CFunc(renamed, normalize_signature(signature), locals={}, options={"error_model": "numpy", "nogil": True})
+    try:
+        compiled.enable_caching()
+        compiled._cache._cache_file._source_stamp = _STAMP
+    except RuntimeError:  # no writable cache folder
+        pass
+    compiled.compile()
+    _COMPILED.append(compiled)  # the code lives as long as this does
+    return compiled.address
+
+
+_COMPILED: list[Any] = []
+
+if DISABLED:
+
+    def call(function: Any, record: Any, word: Any) -> Any:
+        """Call what ``address`` returned."""
+        return function(record, word)
+
+else:
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def call(typing_context: Any, address: Any, record: Any, word: Any) -> Any:
+        """Call what ``address`` returned."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kinds = [context.get_value_type(kind) for kind in signature.args[1:]]
+            function = ir.FunctionType(context.get_value_type(signature.return_type), kinds)
+            return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
+
+        return numba.int64(numba.int64, record, numba.uint64), generate
 
 
 class _CompileNotice(event.Listener):  # type: ignore[misc]
