@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from settebello.errors import GameOverError, IllegalActionError, NotResetError, OptionError
 from settebello.game import get_game
-from settebello.opponents import RandomOpponent
+from settebello.opponents import load
 from settebello.vector import LearnerVectorEnv
 
 pytestmark = pytest.mark.border
@@ -180,8 +180,8 @@ class OnlyAct:
 
 
 def test_one_row_asks_as_the_single_environment_does() -> None:
-    native = make("tressette-4p", 1, opponent=Highest(), partner=OnlyAct(RandomOpponent(1)))
-    single = gymnasium.make(IDS["tressette-4p"], opponent=Highest(), partner=RandomOpponent(1))
+    native = make("tressette-4p", 1, opponent=Highest(), partner=OnlyAct(load("tressette-4p", "random", 1)))
+    single = gymnasium.make(IDS["tressette-4p"], opponent=Highest(), partner=load("tressette-4p", "random", 1))
     rng = np.random.default_rng(0)
     observations, infos = native.reset(seed=3)
     observation, _ = single.reset(seed=3)
@@ -218,7 +218,7 @@ def test_seat_and_seeds() -> None:
 def test_same_seeds_same_games_with_a_random_opponent_object() -> None:
     results = []
     for _ in range(2):
-        env = make("bazzica", 16, opponent=RandomOpponent(4), autoreset_mode="SameStep", episode="deal")
+        env = make("bazzica", 16, opponent=load("bazzica", "random", 4), autoreset_mode="SameStep", episode="deal")
         rng = np.random.default_rng(0)
         _, infos = env.reset(seed=1)
         path = []

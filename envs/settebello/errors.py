@@ -17,6 +17,10 @@ class StateError(SettebelloError, ValueError):
     """Saved bytes are truncated, foreign, or made with other options or another version."""
 
 
+class CheckpointError(SettebelloError, ValueError):
+    """A checkpoint is missing, damaged, or made for another game or observation; the message says what to do."""
+
+
 class NotResetError(SettebelloError, AttributeError):
     """The environment was used before ``reset``.
 
@@ -26,3 +30,15 @@ class NotResetError(SettebelloError, AttributeError):
 
 class GameOverError(SettebelloError, ValueError):
     """A move was made although the game is over."""
+
+
+class ArenaError(SettebelloError):
+    """A duel or ladder could not go on: an opponent took an illegal action, raised, or a worker process died.
+
+    Attributes:
+        partial: the ``DuelResult`` of what was played before, or None.
+    """
+
+    def __init__(self, message: str, partial: object = None) -> None:
+        super().__init__(message)
+        self.partial = partial

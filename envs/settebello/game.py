@@ -17,11 +17,15 @@ import numpy.typing as npt
 from numba.extending import overload
 
 import settebello.bazzica.observe
+import settebello.bazzica.playout
 import settebello.bazzica.rules
+import settebello.bazzica.sample
 import settebello.bazzica.valid
 import settebello.bazzica.views
 import settebello.tressette.observe
+import settebello.tressette.playout
 import settebello.tressette.rules
+import settebello.tressette.sample
 import settebello.tressette.valid
 import settebello.tressette.views
 from settebello.bazzica.options import BazzicaOptions
@@ -80,6 +84,7 @@ class Game:
     action_text: Callable[[int], str]
     valid: Callable[[Any], bool]
     worlds: Callable[[np.ndarray[Any, Any], int], Worlds]
+    new_tables: Callable[[], np.ndarray[Any, Any]]
 
     def __reduce__(self) -> tuple[Callable[[str], "Game"], tuple[str]]:
         return get_game, (self.id,)
@@ -171,6 +176,7 @@ def _tressette(players: int) -> Game:
         action_text=settebello.tressette.views.action_text,
         valid=settebello.tressette.valid.valid,
         worlds=TressetteWorlds,
+        new_tables=settebello.tressette.sample.new_tables,
     )
 
 
@@ -192,6 +198,7 @@ _BAZZICA: Final = Game(
     action_text=settebello.bazzica.views.action_text,
     valid=settebello.bazzica.valid.valid,
     worlds=BazzicaWorlds,
+    new_tables=settebello.bazzica.sample.new_tables,
 )
 
 GAMES: Final[Mapping[str, Game]] = MappingProxyType({game.id: game for game in (_tressette(2), _tressette(4), _BAZZICA)})
@@ -213,18 +220,36 @@ def get_game(game_id: str) -> Game:
 # --- kernels of whichever game a record belongs to -------------------------------------------------------------------------
 
 _KERNELS: Final = (
-    (TRESSETTE_DTYPE, numba.from_dtype(TRESSETTE_DTYPE), settebello.tressette.rules, settebello.tressette.observe),
-    (BAZZICA_DTYPE, numba.from_dtype(BAZZICA_DTYPE), settebello.bazzica.rules, settebello.bazzica.observe),
+    (
+        TRESSETTE_DTYPE,
+        numba.from_dtype(TRESSETTE_DTYPE),
+        (
+            settebello.tressette.rules,
+            settebello.tressette.observe,
+            settebello.tressette.sample,
+            settebello.tressette.playout,
+        ),
+    ),
+    (
+        BAZZICA_DTYPE,
+        numba.from_dtype(BAZZICA_DTYPE),
+        (
+            settebello.bazzica.rules,
+            settebello.bazzica.observe,
+            settebello.bazzica.sample,
+            settebello.bazzica.playout,
+        ),
+    ),
 )
 
 
-def _by_record(name: str) -> Callable[..., Any]:
+def _by_record(name: str, *, inline: bool = True) -> Callable[..., Any]:
     """A function that calls the kernel ``name`` of the game whose record is its first argument, compiled or not."""
 
     def find(dtype: object) -> Any:
-        for plain_type, compiled_type, rules, observe in _KERNELS:
+        for plain_type, compiled_type, modules in _KERNELS:
             if dtype in (plain_type, compiled_type):
-                return getattr(rules, name, None) or getattr(observe, name)
+                return next(getattr(module, name) for module in modules if hasattr(module, name))
         return None
 
     def kernel_of(state: Any, *arguments: Any) -> Any:
@@ -234,7 +259,7 @@ def _by_record(name: str) -> Callable[..., Any]:
         kernel = find(state)
         return None if kernel is None else kernel.py_func
 
-    options = {"error_model": "numpy", "forceinline": True, "nogil": True}
+    options = {"error_model": "numpy", "forceinline": inline, "nogil": True}
     overload(kernel_of, jit_options=options, strict=False)(compiled)
     return kernel_of
 
@@ -249,3 +274,7 @@ observe: Final = _by_record("observe")
 write_mask: Final = _by_record("write_mask")
 write_state: Final = _by_record("write_state")
 redact: Final = _by_record("redact")
+prepare: Final = _by_record("prepare", inline=False)
+fill_unknown: Final = _by_record("fill_unknown", inline=False)
+plausibility: Final = _by_record("plausibility", inline=False)
+play_out: Final = _by_record("play_out", inline=False)

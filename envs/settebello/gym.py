@@ -42,7 +42,8 @@ def _play(
     action: int,
     seat: int,
     num_seats: int,
-    compiled: int,
+    asked: int,
+    policies: Any,
     words: Any,
     decks: Any,
     first_deal: int,
@@ -54,7 +55,9 @@ def _play(
     state = states[0]
     if action >= 0 and not is_legal(state, action):
         return np.int64(ILLEGAL)
-    word, reward, status = play_until(state, np.int64(action), np.int64(seat), num_seats, compiled, words[1], decks, first_deal)
+    word, reward, status = play_until(
+        state, np.int64(action), np.int64(seat), num_seats, asked, policies, words[1], decks, first_deal
+    )
     words[1] = word
     if status != WAITING:
         show_learner(state, seat, row8, row64, row64[mask_word:])
@@ -73,7 +76,7 @@ class LearnerEnv(gymnasium.Env[Any, Any]):
     that action. An episode ends with the game and is never truncated.
 
     ``reset(seed=s)`` gives the game that the PettingZoo environment has after ``reset(seed=s)``. The learner's seat and the
-    moves of opponents of level "random" come from two other streams of the same seed.
+    moves of opponents of the compiled levels ("random", "easy", "medium") come from two other streams of the same seed.
 
     Args:
         game: id of the game.
@@ -123,7 +126,7 @@ class LearnerEnv(gymnasium.Env[Any, Any]):
         self._language = language
         self.render_mode = render_mode
         self.seat = NOBODY
-        self._words = np.zeros(2, np.uint64)  # streams of the learner's seat and of the random opponents
+        self._words = np.zeros(2, np.uint64)  # streams of the learner's seat and of the compiled opponents
         self._seeded = False
         self._live = False  # the learner is to move
         self._carried = 0  # reward since the learner's last action, or before its first
@@ -218,7 +221,8 @@ class LearnerEnv(gymnasium.Env[Any, Any]):
             action,
             self.seat,
             self._num_seats,
-            self._seating.compiled,
+            self._seating.asked,
+            self._seating.policies,
             self._words,
             single.decks,
             single.first_deal,
@@ -233,7 +237,7 @@ class LearnerEnv(gymnasium.Env[Any, Any]):
 
     def _take(self, action: int) -> bool:
         """Play an action (or NO_ACTION) and the opponents' answers; False if it is illegal."""
-        if not self._seating.all_compiled:
+        if self._seating.asked:
             return self._take_asking(action)
         status = self._run(action)
         if status < 0:

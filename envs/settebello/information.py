@@ -12,7 +12,8 @@ from settebello.saved import pack
 
 
 @kernel
-def _redact(states: Any, seat: int) -> None:
+def redact_first(states: Any, seat: int) -> None:
+    """Take out of the first record all that a seat cannot know."""
     redact(states[0], seat)
 
 
@@ -46,7 +47,7 @@ class Information:
         self._seat = int(seat)
         self._worlds: Worlds | None = None
         self._record = states.copy()
-        _redact(self._record, self._seat)
+        redact_first(self._record, self._seat)
         self._record.setflags(write=False)
 
     @property
@@ -82,6 +83,10 @@ class Information:
         """All that the seat knows, as bytes: equal exactly for positions the seat cannot tell apart."""
         return self._record.tobytes()
 
+    def record(self) -> np.ndarray[Any, Any]:
+        """An array of one state record without what the seat cannot know, for compiled opponents; a copy each time."""
+        return self._record.copy()
+
     def snapshot(self) -> dict[str, Any]:
         """As ``snapshot()`` of the environment, with hidden hands as ``{"size", "known"}`` and the stock as its size."""
         return self._game.snapshot(self._record[0], self._seat)
@@ -89,7 +94,7 @@ class Information:
     def _rows(self) -> tuple[Int8Array, Int8Array]:
         row = np.zeros((1, self._game.obs_size), np.int8)
         mask = np.zeros((1, self._game.mask_size), np.int8)
-        _observe(self._record.copy(), self._seat, row, row.view(np.uint64), mask.view(np.uint64))
+        _observe(self.record(), self._seat, row, row.view(np.uint64), mask.view(np.uint64))
         return row[0], mask[0, : self._game.num_actions]
 
     def observation(self) -> Int8Array:

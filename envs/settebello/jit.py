@@ -88,7 +88,7 @@ def address(function: Any, signature: Any) -> Any:
     For large kernels that many others call: each caller would compile and optimise them once more.
 
     Args:
-        function: a kernel of a record and a uint64 that returns an int64.
+        function: a kernel of a record and one more argument that returns an int64.
         signature: its explicit Numba signature.
 
     Returns:
@@ -115,14 +115,14 @@ _COMPILED: list[Any] = []
 
 if DISABLED:
 
-    def call(function: Any, record: Any, word: Any) -> Any:
+    def call(function: Any, record: Any, argument: Any) -> Any:
         """Call what ``address`` returned."""
-        return function(record, word)
+        return function(record, argument)
 
 else:
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def call(typing_context: Any, address: Any, record: Any, word: Any) -> Any:
+    def call(typing_context: Any, address: Any, record: Any, argument: Any) -> Any:
         """Call what ``address`` returned."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -130,7 +130,7 @@ else:
             function = ir.FunctionType(context.get_value_type(signature.return_type), kinds)
             return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
 
-        return numba.int64(numba.int64, record, numba.uint64), generate
+        return numba.int64(numba.int64, record, argument), generate
 
 
 class _CompileNotice(event.Listener):  # type: ignore[misc]

@@ -5,16 +5,17 @@ from typing import Any, Final
 import numpy as np
 from gymnasium import spaces
 
-from settebello.bits import advance, below, seed_stream
-from settebello.game import Game, new_game, random_action, step
-from settebello.jit import kernel
-from settebello.opponents import Opponent, check_opponent, load
+from settebello.bits import advance, below, mix, seed_stream
+from settebello.game import Game, new_game, step
+from settebello.jit import call, kernel
+from settebello.opponents import Opponent, check_opponent, from_spec
+from settebello.opponents.compiled import COMPILED_LEVELS, policy
 from settebello.options import check_choice, check_int
 from settebello.single import deal_given, show_seat
 
 # Random streams of an environment's seed; stream 0 is the game's own (decks and dealers).
 SEAT_STREAM: Final = 1  # the learner's seat of each game
-OPPONENT_STREAM: Final = 2  # moves of the opponents of level "random"
+OPPONENT_STREAM: Final = 2  # moves of the compiled opponents
 
 # What the Gymnasium environments take besides the game's options.
 BORDER_OPTIONS: Final = ("opponent", "partner", "seat", "mask_in", "illegal", "copy", "render_mode", "language")
@@ -57,16 +58,17 @@ def begin_game(state: Any, words: Any, seat: int, num_seats: int) -> Any:
 
 @kernel(inline=True)
 def play_until(
-    state: Any, action: Any, seat: Any, num_seats: int, compiled: int, word: Any, decks: Any, first_deal: Any
+    state: Any, action: Any, seat: Any, num_seats: int, asked: int, policies: Any, word: Any, decks: Any, first_deal: Any
 ) -> tuple[Any, Any, Any]:
-    """Play an action, then random moves of the opponents until the learner, or one that is not compiled, is to move.
+    """Play an action, then what compiled opponents answer until the learner, or one that is not compiled, is to move.
 
     Args:
         state: the record.
         action: a legal action of whoever is to move, or NO_ACTION.
         seat: of the learner.
         num_seats: seats at the table.
-        compiled: a bit for each seat, counted from the learner's, that plays at random.
+        asked: a bit for each seat, counted from the learner's, that is not compiled.
+        policies: addresses of the compiled opponents and of the compiled partner.
         word: of the opponents' random stream.
         decks: decks for deals to come, see ``deal_given``.
         first_deal: as there.
@@ -92,11 +94,11 @@ def play_until(
         if ahead == 0:
             status = YOURS
             break
-        if (compiled >> ahead) & 1 == 0:
+        if (asked >> ahead) & 1:
             status = WAITING
             break
         word = advance(word)
-        action = random_action(state, word)
+        action = call(policies[1] if ahead == PARTNER else policies[0], state, mix(word))
     return word, reward, status
 
 
@@ -119,10 +121,9 @@ class Seating:
         seat: of the learner, or None to draw it at each reset.
 
     Attributes:
-        compiled: bits of the seats, counted from the learner's, that play at random in compiled code.
-        all_compiled: whether all of them do, so that nobody is ever asked.
-        players: by seat counted from the learner's: the object that plays there, or None.
-        partner_apart: whether the partner is another object than the opponents.
+        asked, policies: as ``play_until`` takes them.
+        players: by seat counted from the learner's: the object that plays there, or the name of a compiled level.
+        partner_apart: whether the partner is another one than the opponents.
         fixed_seat: seat of the learner, -1 to draw it.
 
     Raises:
@@ -135,23 +136,31 @@ class Seating:
             check_choice("partner", partner, (None,))
         other = _player(game, "opponent", opponent)
         mate = other if partner is None else _player(game, "partner", partner)
-        self.players: list[Opponent | None] = [mate if ahead == PARTNER else other for ahead in range(game.num_seats)]
-        self.players[0] = None
+        self.players = [mate if ahead == PARTNER else other for ahead in range(game.num_seats)]
         self.partner_apart = mate is not other
-        self.compiled = sum(1 << ahead for ahead in range(1, game.num_seats) if self.players[ahead] is None)
-        self.all_compiled = self.compiled == (1 << game.num_seats) - 2
+        self.asked = sum(1 << ahead for ahead in range(1, game.num_seats) if not isinstance(self.players[ahead], str))
+        self._levels = tuple(player if isinstance(player, str) else "random" for player in (other, mate))
+        self._game = game
+
+    @property
+    def policies(self) -> tuple[Any, Any]:
+        """Addresses of the policies of opponents and partner; of "random", never called, for those that are asked."""
+        return policy(self._game.id, self._levels[0]), policy(self._game.id, self._levels[1])
 
     def player(self, learner: int, seat: int) -> Opponent:
         """The object that plays a seat."""
         player = self.players[(seat - learner) % len(self.players)]
-        assert player is not None
+        assert not isinstance(player, str)
         return player
 
 
-def _player(game: Game, name: str, player: Any) -> Opponent | None:
-    """The object that plays, or None for the compiled random player."""
+def _player(game: Game, name: str, player: Any) -> Opponent | str:
+    """The object that plays, or the name of a compiled level."""
     if isinstance(player, str):
-        return None if player == "random" else load(game.id, player)
+        # What a loaded opponent plays depends on its seed and on what it knows: with a fixed one, games repeat.
+        if player in COMPILED_LEVELS:
+            return player
+        player = from_spec(game.id, player, seed=0)
     check_opponent(name, player)
     opponent: Opponent = player
     return opponent

@@ -81,7 +81,8 @@ def run_rows(
     mode: int,
     fixed_seat: int,
     num_seats: int,
-    compiled: int,
+    asked: int,
+    policies: Any,
 ) -> Any:
     """Do in each row what its command says, up to the learner's next action; returns how many rows wait for an opponent.
 
@@ -115,7 +116,9 @@ def run_rows(
             carried[i] = 0
             action = np.int64(NO_ACTION)
         while True:
-            word, reward, status = play_until(state, action, seat, num_seats, compiled, words[i, 1], decks[i], first_deals[i])
+            word, reward, status = play_until(
+                state, action, seat, num_seats, asked, policies, words[i, 1], decks[i], first_deals[i]
+            )
             words[i, 1] = word
             carried[i] += reward
             if status == WAITING:
@@ -241,7 +244,7 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
         n = self.num_envs
         self._states = np.repeat(self._options.record(), n)
         self.seats = np.full(n, NOBODY, np.int64)
-        self._words = np.zeros((n, 2), np.uint64)  # streams of the learner's seat and of the random opponents
+        self._words = np.zeros((n, 2), np.uint64)  # streams of the learner's seat and of the compiled opponents
         self._seeded = np.zeros(n, np.bool_)
         self._started = np.zeros(n, np.bool_)
         self._commands = np.zeros(n, np.int8)
@@ -429,7 +432,8 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
             self._mode,
             self._seating.fixed_seat,
             self._game.num_seats,
-            self._seating.compiled,
+            self._seating.asked,
+            self._seating.policies,
         )
         return waiting
 
@@ -479,7 +483,7 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
 
     def _memory(self) -> list[Any]:
         """Copies of all that a step or a reset changes; nothing when no opponent is asked, since then nothing can fail."""
-        return [] if self._seating.all_compiled else [value.copy() for value in self._changing()]
+        return [] if not self._seating.asked else [value.copy() for value in self._changing()]
 
     def _restore(self, memory: list[Any]) -> None:
         if not memory:
