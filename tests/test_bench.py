@@ -14,6 +14,7 @@ from settebello.bench import loops, others, ours, report, run
 from settebello.bench.loops import Loop, ReplayError, Workload
 from settebello.cli import main
 from settebello.errors import OptionError
+from settebello.output import check_chart
 
 SMALL = Workload(moves=50, batch_moves=2048, block_seconds=0.001, repeats=2)
 
@@ -143,7 +144,7 @@ def test_tables_show_ratios_and_what_is_missing() -> None:
 def test_chart(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "ratios.png"
-    report.check_chart("--plot", path)
+    check_chart("--plot", path)
     report.write_chart(made_report(figure("Other", "whist", "loop", 1, 10, 5)), path)
     assert path.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(OptionError, match="no other library is installed"):

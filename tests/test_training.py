@@ -16,23 +16,22 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import save  # noqa: E402
 
 from settebello import BatchEnv  # noqa: E402
+from settebello.arena import ARENA_SEEDS, ArenaError, DuelResult, duel  # noqa: E402
 from settebello.errors import OptionError, SettebelloError  # noqa: E402
 from settebello_training import (  # noqa: E402
     CheckpointError,
+    NetworkOpponent,
     PolicyValueNetwork,
     TrainConfig,
     Trainer,
-    evaluate,
-    evaluate_against_random,
     load_checkpoint,
-    network_policy,
-    random_policy,
     save_checkpoint,
 )
 from settebello_training.advantage import own_turn_advantages  # noqa: E402
 from settebello_training.cli import main  # noqa: E402
 from settebello_training.clock import Clock  # noqa: E402
-from settebello_training.config import CURVE_SEED, FINAL_SEED, merge_settings, parse_setting  # noqa: E402
+from settebello_training.config import merge_settings, parse_setting  # noqa: E402
+from settebello_training.evaluate import CURVE_SEED, FINAL_LEVELS, FINAL_SEED, evaluate  # noqa: E402
 from settebello_training.network import entropy, masked_log_probs, sample, spec_bounds  # noqa: E402
 from settebello_training.ppo import Batch, make_batch, ppo_loss, ppo_update  # noqa: E402
 from settebello_training.rollout import Rollout, collect  # noqa: E402
@@ -372,45 +371,96 @@ def test_update_moves_towards_the_better_action() -> None:
 # --- evaluation -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("game", GAMES)
-def test_random_against_random_is_even(game: str) -> None:
-    rng = np.random.default_rng(3)
-    result = evaluate(game, random_policy(rng), random_policy(rng), 3000, 50)
-    margin = result.ci95[1] - result.points_per_deal
-    assert abs(result.points_per_deal) < 2 * margin
-    assert 0.45 < result.win_rate < 0.55
-    assert result.deals == 3000
-    assert result.illegal_moves == (0, 0)
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_a_policy_against_itself_is_exactly_even_on_mirrored_deals(game: str) -> None:
+def small_network(game: str) -> PolicyValueNetwork:
     env = BatchEnv(game, 1)
-    network = PolicyValueNetwork(spec_bounds(env.obs_spec()), env.num_actions, (16,), torch.Generator().manual_seed(1))
-    result = evaluate(game, network_policy(network), network_policy(network), 50, 7)
+    return PolicyValueNetwork(spec_bounds(env.obs_spec()), env.num_actions, (16,), torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_network_opponent_plays_what_the_network_prefers(game: str) -> None:
+    network = small_network(game)
+    opponent = NetworkOpponent(game, network)
+    batch, rng = BatchEnv(game, 16, seed=4), np.random.default_rng(4)
+    chosen = set()
+    for _ in range(30):
+        rows = rng.permutation(16)[: rng.integers(1, 17)]
+        actions = opponent.act_batch(batch, rows)
+        with torch.inference_mode():
+            logits = network(torch.from_numpy(batch.observation))[0].numpy()
+        best = np.where(batch.action_mask != 0, logits, -np.inf).argmax(axis=1)
+        assert actions.tolist() == best[rows].tolist()
+        assert actions.tolist() == [opponent.act(batch.information(int(row), int(batch.seat[row]))) for row in rows]
+        chosen |= set(actions.tolist())
+        batch.step(best)
+    assert len(chosen) > 10
+
+
+def test_network_opponent_draws_from_its_own_stream() -> None:
+    batch = BatchEnv("tressette-2p", 64, seed=4)
+    rows = np.arange(64)
+    before = torch.get_rng_state()
+    opponent = NetworkOpponent("tressette-2p", small_network("tressette-2p"), greedy=False, seed=5)
+    first, second = opponent.act_batch(batch, rows), opponent.act_batch(batch, rows)
+    assert first.tolist() != second.tolist()
+    assert batch.action_mask[rows, first].all()
+    opponent.reseed(5)
+    assert opponent.act_batch(batch, rows).tolist() == first.tolist()
+    opponent.reseed(6)
+    assert opponent.act_batch(batch, rows).tolist() != first.tolist()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_network_opponent_refuses_other_games_and_seats() -> None:
+    opponent, batch = NetworkOpponent("bazzica", small_network("bazzica")), BatchEnv("tressette-2p", 2)
+    with pytest.raises(OptionError, match="'bazzica' cannot play 'tressette-2p'"):
+        opponent.act_batch(batch, np.arange(2))
+    with pytest.raises(OptionError, match="'bazzica' cannot play 'tressette-2p'"):
+        opponent.act(batch.information(0, int(batch.seat[0])))
+    with pytest.raises(OptionError, match="plays bazzica, not tressette-2p"):
+        duel("tressette-2p", opponent, "random", 2, 0)
+    batch = BatchEnv("bazzica", 1)
+    waiting = 1 - int(batch.seat[0])
+    with pytest.raises(OptionError, match=f"seat {waiting} is not to move"):
+        opponent.act(batch.information(0, waiting))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_network_against_itself_is_exactly_even_on_mirrored_deals(game: str) -> None:
+    network = small_network(game)
+    result = duel(game, NetworkOpponent(game, network), NetworkOpponent(game, network), 50, 7)
     assert result.points_per_deal == 0
     assert result.ci95 == (0, 0)
     assert result.win_rate == 0.5
 
 
-def test_evaluation_counts_illegal_moves_and_what_they_cost() -> None:
-    def illegal(observation: Any, mask: Any) -> Any:
-        return np.argmin(mask, axis=1)
+@pytest.mark.parametrize("greedy", [True, False])
+def test_evaluation_is_repeatable_and_plays_the_run_s_options(greedy: bool) -> None:
+    config = tiny(options={"napoletana": True}, greedy=greedy)
+    network, threads = small_network("tressette-2p"), torch.get_num_threads()
+    first, again, other = (evaluate(config, network, "easy", 40, seed) for seed in (5, 5, 6))
+    assert first.points_per_deal == again.points_per_deal != other.points_per_deal
+    assert (first.a, first.b, first.deals, first.seed) == ("network", "easy", 40, 5)
+    assert first.options == {"napoletana": True}
+    assert torch.get_num_threads() == threads
 
-    result = evaluate("tressette-2p", illegal, random_policy(np.random.default_rng(0)), 20, 0)
-    assert result.illegal_moves == (40, 0)  # the first move of each play, which ends it
-    assert result.points_per_deal == -21
-    assert result.decisions == 40
+
+def test_evaluation_ends_with_an_illegal_action() -> None:
+    network, threads = small_network("tressette-2p"), torch.get_num_threads()
+    with torch.no_grad():
+        network.policy.bias[39] = math.nan  # no number is above it, so it is played when it must not be
+    with pytest.raises(ArenaError, match=r"'network' .*illegal action"):
+        evaluate(tiny(), network, "random", 20, 0)
+    assert torch.get_num_threads() == threads
 
 
-def test_evaluation_is_repeatable_and_can_draw() -> None:
-    env = BatchEnv("bazzica", 1)
-    network = PolicyValueNetwork(spec_bounds(env.obs_spec()), env.num_actions, (16,), torch.Generator().manual_seed(1))
-    for greedy in (True, False):
-        first = evaluate_against_random("bazzica", network, 40, 5, greedy=greedy)
-        again = evaluate_against_random("bazzica", network, 40, 5, greedy=greedy)
-        assert first.points_per_deal == again.points_per_deal
-        assert first.first_seed == 5
+def test_curve_and_final_evaluation_play_other_deals() -> None:
+    trainer = Trainer(tiny())
+    assert trainer.measure().seed == CURVE_SEED
+    assert trainer.curve[0]["deals"] == 4
+    final = trainer.final_evaluation()
+    assert tuple(final) == FINAL_LEVELS
+    assert {result.seed for result in final.values()} == {FINAL_SEED}
+    assert [result.b for result in final.values()] == list(FINAL_LEVELS)
 
 
 # --- configuration ----------------------------------------------------------------------------------------------------------
@@ -424,10 +474,10 @@ def test_config_survives_json() -> None:
 
 
 def test_seeds_of_runs_and_evaluations_are_apart() -> None:
-    first, second = tiny(seed=0), tiny(seed=1)
+    first, second = tiny(seed=0, num_envs=2**20), tiny(seed=1)
     assert first.training_seeds.stop <= second.training_seeds.start
-    assert TrainConfig(seed=2**20 - 1, num_envs=2**20).training_seeds.stop <= CURVE_SEED
-    assert CURVE_SEED + first.curve_deals <= FINAL_SEED
+    assert TrainConfig(seed=2**20 - 1, num_envs=2**20).training_seeds.stop <= ARENA_SEEDS
+    assert CURVE_SEED != FINAL_SEED
 
 
 @pytest.mark.parametrize(
@@ -437,7 +487,9 @@ def test_seeds_of_runs_and_evaluations_are_apart() -> None:
         ({"rollout_step": 1}, ["did you mean 'rollout_steps'"]),
         ({"seed": -1}, ["seed=-1", "from 0 to 1048575"]),
         ({"seed": True}, ["seed=True"]),
+        ({"seed": 2**20}, ["seed=1048576", "from 0 to 1048575"]),
         ({"num_envs": 0}, ["num_envs=0"]),
+        ({"num_envs": 2**20 + 1}, ["num_envs=1048577", "from 1 to 1048576"]),
         ({"lr": "high"}, ["lr='high'"]),
         ({"clip": float("nan")}, ["clip=nan"]),
         ({"gamma": 1.5}, ["gamma=1.5", "from 0 to 1"]),
@@ -565,7 +617,7 @@ def test_resume_continues_as_if_nothing_had_happened(game: str, tmp_path: Path) 
     assert second.config == first.config
     assert second.counters == first.counters
     assert second.curve == first.curve
-    assert second.evaluation is None
+    assert second.evaluations == {}
     for _ in range(2):
         ours, theirs = first.update(), second.update()
         ours.pop("update_seconds"), theirs.pop("update_seconds")
@@ -594,12 +646,14 @@ def test_checkpoint_round_trip(tmp_path: Path) -> None:
     assert manifest["options"] == {"napoletana": True, "episode": "deal", "reward": "points"}
     assert manifest["seed"] == 0
     assert manifest["progress"]["decisions"] == trainer.decisions
-    assert manifest["progress"]["evaluation"] == final.to_dict()
+    assert manifest["progress"]["evaluations"] == {level: result.to_dict() for level, result in final.items()}
     for entry in manifest["files"].values():
         assert hashlib.sha256((folder / entry["name"]).read_bytes()).hexdigest() == entry["sha256"]
     assert len(list(folder.iterdir())) == 3  # older files are gone
     assert load_checkpoint(folder / "manifest.json").config == trainer.config
-    assert Trainer.resume(folder).evaluation == final
+    assert Trainer.resume(folder).evaluations == final
+    trainer.update()
+    assert trainer.evaluations == {}  # they were of another network
 
 
 @pytest.fixture(scope="module")
@@ -720,6 +774,19 @@ def test_refuses_a_manifest_that_points_elsewhere(copy: Path) -> None:
     refused(copy, "holds no trainer")
 
 
+def test_resumes_a_run_whose_evaluation_is_of_an_older_release(copy: Path) -> None:
+    progress = json.loads((copy / "manifest.json").read_text())["progress"]
+    del progress["evaluations"]
+    old = {"points_per_deal": 1.0, "ci95": [0.5, 1.5], "win_rate": 0.6, "deals": 4, "illegal_moves": [0, 0]}
+    edit_manifest(copy, progress=progress | {"evaluation": old | {"decisions": 80, "seconds": 1.0, "first_seed": 2**41}})
+    trainer = Trainer.resume(copy)
+    assert trainer.updates == 1
+    assert trainer.evaluations == {}
+    edit_manifest(copy, progress=progress | {"evaluations": [old]})
+    with pytest.raises(CheckpointError, match="cannot be continued"):
+        Trainer.resume(copy)
+
+
 def test_resume_refuses_games_that_do_not_fit(copy: Path) -> None:
     tensors = load_checkpoint(copy, trainer=True).trainer
     replace_file(copy, "trainer", save(tensors | {"games": tensors["games"][:, :-1].contiguous()}))
@@ -791,22 +858,29 @@ def test_run_leaves_weights_curve_and_result(tmp_path: Path, capsys: pytest.Capt
     out = tmp_path / "a run"
     assert command("run", "--game", "bazzica", "--seed", 3, "--out", out, *TINY_RUN, "--set=tensorboard=true") == 0
     shown = capsys.readouterr().out
-    for words in ("points per deal", "95% interval", "deals won", "decisions/s", str(out)):
+    for words in ("points per deal", "95% interval", "deals won", *FINAL_LEVELS, "decisions/s", str(out)):
         assert words in shown
     result = json.loads((out / "result.json").read_text())
     assert result["command"].startswith("settebello-train run --game bazzica --seed 3")
     assert result["finished"] is True
-    assert result["evaluation"]["deals"] == 4
-    assert len(result["evaluation"]["ci95"]) == 2
+    assert tuple(result["evaluations"]) == FINAL_LEVELS
+    for level, values in result["evaluations"].items():
+        evaluation = DuelResult.from_dict(values)
+        assert (evaluation.game, evaluation.a, evaluation.b, evaluation.deals) == ("bazzica", "network", level, 4)
+        assert evaluation.seed == result["seeds"]["arena_final"]
+        low, high = (f"{bound:+.2f}" for bound in evaluation.ci95)
+        line = next(line for line in shown.splitlines() if f" {level} " in line)
+        assert f"{evaluation.points_per_deal:+.2f}" in line
+        assert f"{low} to {high}" in line
+        assert f"{100 * evaluation.win_rate:.1f} %" in line
     assert result["seeds"]["run"] == 3
-    assert result["seeds"]["evaluation_first"] == FINAL_SEED
     assert result["counters"]["decisions"] >= 1000
     assert 0 < result["outside_network"] < 1
     assert [point["updates"] for point in result["curve"]] == [0, 5, 10]  # 104 decisions an update, half the budget each
     assert TrainConfig.from_dict(result["config"]).game == "bazzica"
     assert (out / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert list((out / "tensorboard").iterdir())
-    assert load_checkpoint(out, game="bazzica").manifest["progress"]["evaluation"] == result["evaluation"]
+    assert load_checkpoint(out, game="bazzica").manifest["progress"]["evaluations"] == result["evaluations"]
 
     # A finished run says what to do; with more time it goes on from where it was, and the new result replaces the old.
     assert command("resume", out) == 1
@@ -825,7 +899,10 @@ def test_demo_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     for name, value in (TINY | {"minutes": 4.0, "hidden": (16,)}).items():
         monkeypatch.setattr(TrainConfig.__init__, "__kwdefaults__", TrainConfig.__init__.__kwdefaults__ | {name: value})
     assert command("demo", "--out", tmp_path / "demo") == 0
-    assert "tressette-2p against the random player" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "tressette-2p, 4 mirrored deals" in shown
+    for level in ("random", "medium"):
+        assert level in shown
     assert json.loads((tmp_path / "demo" / "result.json").read_text())["game"] == "tressette-2p"
 
 
@@ -855,7 +932,9 @@ def test_interrupt_saves_and_resume_finishes(
     assert signal.getsignal(signal.SIGINT) is before
     assert "settebello-train resume" in capsys.readouterr().err
     assert Trainer.resume(tmp_path).updates == 2
-    assert json.loads((tmp_path / "result.json").read_text())["finished"] is False
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["finished"] is False
+    assert result["evaluations"] == {}
     assert command("resume", tmp_path) == 0
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["finished"] is True
@@ -924,7 +1003,7 @@ def test_a_short_run_beats_random(game: str) -> None:
     trainer = Trainer(TrainConfig(game=game, minutes=None, decisions=500_000, threads=1, eval_deals=2000, tensorboard=False))
     while trainer.fraction < 1:
         trainer.update()
-    result = trainer.final_evaluation()
+    result = trainer.final_evaluation()["random"]
     assert result.ci95[0] > 1.0, result
     assert result.win_rate > 0.6
     assert result.illegal_moves == (0, 0)

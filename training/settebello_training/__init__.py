@@ -9,7 +9,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 from settebello_training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from settebello_training.config import TrainConfig
 from settebello_training.errors import CheckpointError, TrainingError
-from settebello_training.evaluate import Evaluation, evaluate, evaluate_against_random, network_policy, random_policy
+from settebello_training.evaluate import NetworkOpponent
 from settebello_training.network import PolicyValueNetwork
 from settebello_training.train import RunResult, train
 from settebello_training.trainer import Trainer
@@ -17,17 +17,13 @@ from settebello_training.trainer import Trainer
 __all__ = [
     "Checkpoint",
     "CheckpointError",
-    "Evaluation",
+    "NetworkOpponent",
     "PolicyValueNetwork",
     "RunResult",
     "TrainConfig",
     "Trainer",
     "TrainingError",
-    "evaluate",
-    "evaluate_against_random",
     "load_checkpoint",
-    "network_policy",
-    "random_policy",
     "save_checkpoint",
     "train",
 ]

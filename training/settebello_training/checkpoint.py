@@ -10,25 +10,29 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
+from numpy.typing import NDArray
+from safetensors.torch import save
 from torch import Tensor
 
 import settebello
 from settebello import GAMES, BatchEnv
 from settebello.errors import SettebelloError
+from settebello.opponents.exported import (
+    FORMAT,
+    MANIFEST,
+    check_fits,
+    checkpoint_folder,
+    read_manifest,
+    read_tensors,
+    read_weights,
+)
 from settebello_training.config import TrainConfig
 from settebello_training.errors import CheckpointError
 from settebello_training.network import PolicyValueNetwork, spec_bounds
-
-FORMAT: Final = 1
-MANIFEST: Final = "manifest.json"
-COPY_AGAIN: Final = "copy the whole folder again"
-START_ANEW: Final = "start a new run, or take another checkpoint"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,14 +57,6 @@ class Checkpoint:
         """A network with these weights."""
         env = BatchEnv(self.config.game, 1, **self.config.training_options)
         network = PolicyValueNetwork(spec_bounds(env.obs_spec()), env.num_actions, self.config.hidden)
-        expected = {name: tuple(part.shape) for name, part in network.state_dict().items()}
-        found = {name: tuple(part.shape) for name, part in self.weights.items()}
-        if expected != found:
-            wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
-            raise CheckpointError(
-                f"checkpoint {self.folder}: the weights do not fit a network with hidden layers {list(self.config.hidden)} "
-                f"({', '.join(wrong)}); {START_ANEW}"
-            )
         network.load_state_dict(self.weights)
         return network
 
@@ -84,7 +80,12 @@ def save_checkpoint(
     Raises:
         CheckpointError: weights are not finite (the checkpoint that is there stays), or the folder cannot be written.
     """
-    _check_finite(weights, folder, "not saved, the last checkpoint is kept; resume from it with a lower lr")
+    for name, tensor in weights.items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise CheckpointError(
+                f"checkpoint {folder}: weights {name!r} hold values that are not finite numbers; not saved, the last "
+                "checkpoint is kept; resume from it with a lower lr"
+            )
     game = GAMES[config.game]
     manifest: dict[str, Any] = {
         "format": FORMAT,
@@ -131,11 +132,8 @@ def load_checkpoint(folder: Path, *, game: str | None = None, trainer: bool = Fa
         CheckpointError: missing, truncated, changed, not finite, of another game or another observation spec; the message
             says what to do.
     """
-    folder = folder.parent if folder.name == MANIFEST else folder
-    manifest = _read_manifest(folder)
-    found_game = manifest["game"]
-    if game is not None and found_game != game:
-        raise CheckpointError(f"checkpoint {folder}: trained for {found_game!r}, not {game!r}; take a checkpoint of {game!r}")
+    folder = checkpoint_folder(folder)
+    manifest = read_manifest(folder)
     try:
         config = TrainConfig.from_dict(manifest["config"])
         BatchEnv(config.game, 1, **config.training_options)  # refuses options that this release does not know
@@ -144,22 +142,14 @@ def load_checkpoint(folder: Path, *, game: str | None = None, trainer: bool = Fa
             f"checkpoint {folder}: its settings do not fit this release ({error}); made by settebello "
             f"{manifest['settebello']}, this is {settebello.__version__}; install that release, or start a new run"
         ) from error
-    if config.game != found_game:
-        raise CheckpointError(f"checkpoint {folder}: the manifest says both {found_game!r} and {config.game!r}; {START_ANEW}")
-    version = GAMES[found_game].version
-    if manifest["environment_version"] != version:
-        raise CheckpointError(
-            f"checkpoint {folder}: trained on {found_game} version {manifest['environment_version']} (settebello "
-            f"{manifest['settebello']}), this release plays version {version}; install that release, or train anew"
-        )
-    if manifest["observation_spec_sha256"] != GAMES[found_game].spec_hash():
-        raise CheckpointError(
-            f"checkpoint {folder}: trained on other observations of {found_game} (settebello {manifest['settebello']}) than "
-            f"this release gives ({settebello.__version__}); install that release, or train anew"
-        )
-    weights = _read_tensors(folder, manifest, "weights")
-    _check_finite(weights, folder, START_ANEW)
-    return Checkpoint(folder, config, manifest, weights, _read_tensors(folder, manifest, "trainer") if trainer else {})
+    check_fits(folder, manifest, game or config.game)
+    weights = read_weights(folder, manifest)
+    more = read_tensors(folder, manifest, "trainer") if trainer else {}
+    return Checkpoint(folder, config, manifest, _to_torch(weights), _to_torch(more))
+
+
+def _to_torch(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -173,64 +163,6 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
-    try:
-        manifest: Any = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise CheckpointError(f"checkpoint {folder}: no {MANIFEST} there; give the folder that a run named") from error
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"checkpoint {folder}: {MANIFEST} cannot be read ({error}); {START_ANEW}") from error
-    whole = isinstance(manifest, dict) and all(isinstance(manifest.get(name), kind) for name, kind in _MANIFEST_KINDS.items())
-    if not whole:
-        raise CheckpointError(f"checkpoint {folder}: {MANIFEST} is not of a settebello checkpoint; {START_ANEW}")
-    if manifest["format"] != FORMAT:
-        raise CheckpointError(
-            f"checkpoint {folder}: format {manifest['format']}, this release reads format {FORMAT}; "
-            f"install settebello {manifest['settebello']}, or start a new run"
-        )
-    return dict(manifest)
-
-
-_MANIFEST_KINDS: Final[Mapping[str, type]] = {
-    "format": int,
-    "game": str,
-    "environment_version": int,
-    "settebello": str,
-    "observation_spec_sha256": str,
-    "config": dict,
-    "progress": dict,
-    "files": dict,
-}
-
-
-def _read_tensors(folder: Path, manifest: Mapping[str, Any], part: str) -> dict[str, Tensor]:
-    entry = manifest["files"].get(part)
-    if not isinstance(entry, dict):
-        raise CheckpointError(f"checkpoint {folder}: holds no {part}; {START_ANEW}")
-    name, size, digest = entry.get("name"), entry.get("bytes"), entry.get("sha256")
-    if not isinstance(name, str) or Path(name).name != name:  # a manifest must not reach outside its folder
-        raise CheckpointError(f"checkpoint {folder}: {MANIFEST} names no file of the folder for {part}; {START_ANEW}")
-    try:
-        data = (folder / name).read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"checkpoint {folder}: {name} cannot be read ({error}); {COPY_AGAIN}") from error
-    if len(data) != size:
-        raise CheckpointError(f"checkpoint {folder}: {name} is truncated, {len(data)} bytes of {size}; {COPY_AGAIN}")
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise CheckpointError(f"checkpoint {folder}: {name} was changed, its sha256 is not the manifest's; {COPY_AGAIN}")
-    try:
-        return load(data)
-    except (SafetensorError, ValueError) as error:
-        raise CheckpointError(f"checkpoint {folder}: {name} is not a safetensors file ({error}); {START_ANEW}") from error
-
-
-def _check_finite(weights: Mapping[str, Tensor], folder: Path, remedy: str) -> None:
-    for name, tensor in weights.items():
-        if not bool(torch.isfinite(tensor).all()):
-            raise CheckpointError(f"checkpoint {folder}: weights {name!r} hold values that are not finite numbers; {remedy}")
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:

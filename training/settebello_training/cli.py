@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from settebello.errors import OptionError, SettebelloError
-from settebello_training.checkpoint import MANIFEST, load_checkpoint
+from settebello.opponents.exported import MANIFEST, checkpoint_folder
+from settebello_training.checkpoint import load_checkpoint
 from settebello_training.config import TrainConfig, merge_settings, parse_setting, read_settings
 from settebello_training.errors import CheckpointError
 from settebello_training.progress import CURVE_PICTURE, RESULT
@@ -59,7 +60,7 @@ def run(
         typer.Option("--set", metavar="NAME=VALUE", help="One setting; may be given several times.", show_default=False),
     ] = None,
 ) -> None:
-    """Train an agent and measure it against the random player on mirrored deals.
+    """Train an agent and measure it against the levels random, easy and medium on mirrored deals.
 
     Settings come from --config, then --set, then the options above. For example:
 
@@ -101,9 +102,9 @@ def resume(
         done = float(checkpoint.manifest["progress"].get("seconds", 0.0)) / 60
         config = dataclasses.replace(checkpoint.config, minutes=done + minutes, decisions=None)
     trainer = Trainer.resume(path, config=config)
-    if trainer.fraction >= 1 and trainer.evaluation is not None:
+    if trainer.fraction >= 1 and trainer.evaluations:
         raise OptionError(f"run {path}: its budget is spent; add time, for example --minutes 10")
-    _train(trainer, path.parent if path.name == MANIFEST else path, context.obj)
+    _train(trainer, checkpoint_folder(path), context.obj)
 
 
 @app.command()
@@ -118,7 +119,8 @@ def demo(
 ) -> None:
     """See an agent learn two-player Tressette from nothing and beat the random player, in about five minutes.
 
-    Prints what it won per deal, with the 95% interval, and the folder where weights, learning curve and result are.
+    Prints what it won per deal against the levels random, easy and medium, with 95% intervals, and the folder where weights,
+    learning curve and result are.
     """
     _run_new(TrainConfig(game=game, minutes=minutes, seed=seed), out, context.obj)
 
@@ -143,7 +145,7 @@ def _train(trainer: Trainer, folder: Path, command: str) -> None:
         soft_wrap=True,
     )
     result = train(trainer, folder, progress, command)
-    if result.evaluation is None:
+    if not result.finished:
         progress.print(
             f"interrupted; saved. Go on with: settebello-train resume {shlex.quote(str(folder))}",
             highlight=False,
@@ -154,30 +156,31 @@ def _train(trainer: Trainer, folder: Path, command: str) -> None:
 
 
 def _print_result(trainer: Trainer, result: RunResult) -> None:
-    evaluation = result.evaluation
-    assert evaluation is not None
-    low, high = evaluation.ci95
-    title = f"{trainer.config.game} against the random player, mirrored deals"
-    table = Table(title=title, show_header=False, title_justify="left")
-    rows: list[tuple[str, str]] = [
-        ("points per deal", f"{evaluation.points_per_deal:+.2f}"),
-        ("95% interval", f"{low:+.2f} to {high:+.2f}"),
-        ("deals won", f"{100 * evaluation.win_rate:.1f} % (equal ones count half)"),
-        ("deals played", f"{2 * evaluation.deals:,} ({evaluation.deals:,}, each from both sides)"),
-        ("illegal moves", f"{evaluation.illegal_moves[0]}"),
+    config = trainer.config
+    title = f"{config.game}, {config.eval_deals:,} mirrored deals against each"
+    table = Table(title=title, title_justify="left")
+    table.add_column("against")
+    for name in ("points per deal", "95% interval", "deals won"):
+        table.add_column(name, justify="right")
+    for level, evaluation in result.evaluations.items():
+        low, high = evaluation.ci95
+        points, won = f"{evaluation.points_per_deal:+.2f}", f"{100 * evaluation.win_rate:.1f} %"
+        table.add_row(level, points, f"{low:+.2f} to {high:+.2f}", won)
+    Console().print(table)
+    illegal = sum(evaluation.illegal_moves[0] for evaluation in result.evaluations.values())
+    lines = [
+        ("illegal moves", f"{illegal}"),
         ("trained on", f"{result.decisions:,} decisions in {trainer.seconds / 60:.1f} minutes"),
         ("speed", f"{result.decisions_per_second:,.0f} decisions/s"),
         ("outside the network", f"{100 * result.outside_network:.0f} % of the time"),
+        ("folder", f"{result.folder}"),
+        ("weights", f"{result.folder / _weights_file(result.folder)}"),
+        ("result", f"{result.folder / RESULT}"),
     ]
-    for name, value in rows:
-        table.add_row(name, value)
-    Console().print(table)
-    # Paths below the table: in a cell they would be cut to the width of the terminal.
-    print(f"folder          {result.folder}")
-    print(f"weights         {result.folder / _weights_file(result.folder)}")
     if trainer.curve:
-        print(f"learning curve  {result.folder / CURVE_PICTURE}")
-    print(f"result          {result.folder / RESULT}")
+        lines.append(("learning curve", f"{result.folder / CURVE_PICTURE}"))
+    for name, text in lines:
+        print(f"{name:<21}{text}")
 
 
 def _weights_file(folder: Path) -> str:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from settebello.errors import OptionError
+from settebello.opponents.exported import MAX_WIDTH
 
 MAX_SEED: Final = 2**20 - 1
-# Every row of every batch of environments has its own seed, and the three uses never share one: a run trains on
-# seed * 2**20 + row (below 2**40), its curve is measured from CURVE_SEED on, its final result from FINAL_SEED on.
+# Each environment of each run has its own seed, seed * 2**20 + row, below 2**40. Evaluations are played in the arena, whose
+# deals have seeds from 2**62 on: nothing is measured on deals that anything was trained on.
 SEEDS_PER_RUN: Final = 2**20
-CURVE_SEED: Final = 2**40
-FINAL_SEED: Final = 2**41
+MAX_DEALS: Final = 2**32  # of one arena seed
 OWN_OPTIONS: Final = ("episode", "reward", "illegal", "seed")  # environment arguments that the trainer sets itself
 
 
@@ -50,7 +50,7 @@ class TrainConfig:
         checkpoint_minutes: minutes between checkpoints.
         evaluations: how often the learning curve is measured, evenly over the budget.
         curve_deals: mirrored deals of each of those measurements, the same ones each time.
-        eval_deals: mirrored deals of the final evaluation.
+        eval_deals: mirrored deals of the final evaluation against each level.
         greedy: whether evaluations play the most probable card instead of drawing one.
         tensorboard: whether scalars are written for tensorboard.
     """
@@ -106,8 +106,8 @@ class TrainConfig:
             hidden = tuple(self.hidden)
         except TypeError as error:
             raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths") from error
-        if not hidden or not all(type(width) is int and 1 <= width <= 8192 for width in hidden):
-            raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths from 1 to 8192")
+        if not hidden or not all(type(width) is int and 1 <= width <= MAX_WIDTH for width in hidden):
+            raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths from 1 to {MAX_WIDTH}")
         object.__setattr__(self, "hidden", hidden)
         if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
             raise OptionError(f"options={self.options!r}: expected the game's options by name")
@@ -158,7 +158,7 @@ class TrainConfig:
 
     @property
     def training_seeds(self) -> range:
-        """Seed of each training environment; the ranges of two runs do not overlap."""
+        """Seed of each training environment; the ranges of two runs do not overlap, and all lie below the arena's seeds."""
         return range(self.seed * SEEDS_PER_RUN, self.seed * SEEDS_PER_RUN + self.num_envs)
 
     @property
@@ -180,8 +180,8 @@ _INTS: Final = (
     ("minibatch", 1, 2**31),
     ("threads", 0, 4096),
     ("evaluations", 0, 100_000),
-    ("curve_deals", 2, SEEDS_PER_RUN),
-    ("eval_deals", 2, 2**32),
+    ("curve_deals", 2, MAX_DEALS),
+    ("eval_deals", 2, MAX_DEALS),
 )
 _FLOATS: Final = (
     ("reward_scale", 1e-9, 1e9),

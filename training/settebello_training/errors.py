@@ -1,10 +1,8 @@
-"""What goes wrong in training, under settebello's own base."""
+"""What goes wrong in training, under settebello's own base; damaged checkpoints are settebello's own error."""
 
-from settebello.errors import SettebelloError
+from settebello.errors import CheckpointError, SettebelloError
 
-
-class CheckpointError(SettebelloError, ValueError):
-    """A checkpoint is missing, damaged, or made for another game or observation; the message says what to do."""
+__all__ = ["CheckpointError", "TrainingError"]
 
 
 class TrainingError(SettebelloError):

@@ -10,8 +10,8 @@ from typing import Any, Final, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from settebello.arena import DuelResult
 from settebello_training.checkpoint import write_atomically
-from settebello_training.evaluate import Evaluation
 from settebello_training.trainer import Trainer
 
 CURVE_PICTURE: Final = "learning_curve.png"
@@ -66,7 +66,7 @@ class Report:
         self._show(f", {speed / 1000:.0f}k decisions/s{self._last}")
         self._scalars("train", {**metrics, "decisions_per_second": speed, "outside_network": trainer.clock.outside_network})
 
-    def measured(self, result: Evaluation) -> None:
+    def measured(self, result: DuelResult) -> None:
         """Show a point of the learning curve."""
         low, high = result.ci95
         self._last = f", {result.points_per_deal:+.2f} against random"

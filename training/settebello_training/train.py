@@ -13,8 +13,8 @@ from typing import Any
 from rich.console import Console
 
 import settebello
-from settebello_training.config import CURVE_SEED
-from settebello_training.evaluate import Evaluation
+from settebello.arena import DuelResult
+from settebello_training.evaluate import CURVE_SEED, FINAL_LEVELS, FINAL_SEED
 from settebello_training.progress import CURVE_PICTURE, RESULT, Report, source_commit, write_curve, write_result
 from settebello_training.trainer import Trainer
 
@@ -53,7 +53,7 @@ class RunResult:
 
     Attributes:
         finished: the budget was spent; False when the run was interrupted.
-        evaluation: the final evaluation, None when interrupted.
+        evaluations: the final evaluations by level, empty when interrupted.
         decisions: trained on.
         decisions_per_second: over the updates, evaluations not counted.
         outside_network: share of the updates' time that was not network arithmetic.
@@ -61,7 +61,7 @@ class RunResult:
     """
 
     finished: bool
-    evaluation: Evaluation | None
+    evaluations: Mapping[str, DuelResult]
     decisions: int
     decisions_per_second: float
     outside_network: float
@@ -89,16 +89,16 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
         _train(trainer, folder, report, stop)
     trainer.save(folder)
     finished = trainer.fraction >= 1
-    evaluation = None
     if finished:
-        console.print(f"evaluating on {trainer.config.eval_deals:,} mirrored deals ...", highlight=False)
-        evaluation = trainer.final_evaluation()
+        against = ", ".join(FINAL_LEVELS)
+        console.print(f"evaluating on {trainer.config.eval_deals:,} mirrored deals against {against} ...", highlight=False)
+        trainer.final_evaluation()
         trainer.save(folder)
     if trainer.curve:
         write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config.game)
     result = RunResult(
         finished=finished,
-        evaluation=evaluation,
+        evaluations=trainer.evaluations if finished else {},
         decisions=trainer.decisions,
         decisions_per_second=trainer.decisions / trainer.clock.total if trainer.clock.total > 0 else 0.0,
         outside_network=trainer.clock.outside_network,
@@ -135,14 +135,13 @@ def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[st
         "settebello": settebello.__version__,
         "commit": source_commit(),
         "finished": result.finished,
-        "opponent": "random",
-        "evaluation": None if result.evaluation is None else result.evaluation.to_dict(),
+        "evaluations": {level: evaluation.to_dict() for level, evaluation in result.evaluations.items()},
         "seeds": {
             "run": config.seed,
             "training_first": seeds.start,
             "training_last": seeds.stop - 1,
-            "curve_first": CURVE_SEED,
-            "evaluation_first": None if result.evaluation is None else result.evaluation.first_seed,
+            "arena_curve": CURVE_SEED,
+            "arena_final": FINAL_SEED,
         },
         "counters": trainer.counters,
         "decisions_per_second": result.decisions_per_second,

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from settebello import BatchEnv
+from settebello.arena import DuelResult
 from settebello.errors import SettebelloError
 from settebello_training.advantage import own_turn_advantages
 from settebello_training.checkpoint import (
@@ -19,9 +20,9 @@ from settebello_training.checkpoint import (
     save_checkpoint,
 )
 from settebello_training.clock import Clock
-from settebello_training.config import CURVE_SEED, FINAL_SEED, TrainConfig
+from settebello_training.config import TrainConfig
 from settebello_training.errors import CheckpointError
-from settebello_training.evaluate import Evaluation, evaluate_against_random
+from settebello_training.evaluate import CURVE_SEED, FINAL_LEVELS, FINAL_SEED, evaluate
 from settebello_training.network import PolicyValueNetwork, spec_bounds, use_threads
 from settebello_training.ppo import make_batch, ppo_update
 from settebello_training.rollout import Rollout, collect
@@ -39,8 +40,8 @@ class Trainer:
     Attributes:
         updates, decisions, episodes: how many updates were made, decisions collected, episodes finished.
         seconds: wall-clock time of the training loop, evaluations included.
-        curve: the evaluations made so far, each with the counters at that moment.
-        evaluation: the final one, None until it was made and after every further update.
+        curve: the evaluations against the random player made so far, each with the counters at that moment.
+        evaluations: the final ones by level, empty until they were made and after every further update.
         clock: where the time went.
 
     Raises:
@@ -61,7 +62,7 @@ class Trainer:
         self.episodes = 0
         self.seconds = 0.0
         self.curve: list[dict[str, Any]] = []
-        self.evaluation: Evaluation | None = None
+        self.evaluations: dict[str, DuelResult] = {}
         self.clock = Clock()
 
     @property
@@ -132,7 +133,7 @@ class Trainer:
                 vf_coef=config.vf_coef,
                 max_grad_norm=config.max_grad_norm,
             )
-        self.evaluation = None  # of another network from here on
+        self.evaluations = {}  # of another network from here on
         self.updates += 1
         self.decisions += config.rollout_steps * config.num_envs
         self.episodes += episodes
@@ -140,22 +141,17 @@ class Trainer:
         self.clock.total += seconds
         return metrics | {"lr": lr, "ent_coef": ent_coef, "learnt": float(len(batch.action)), "update_seconds": seconds}
 
-    def measure(self) -> Evaluation:
+    def measure(self) -> DuelResult:
         """Play the curve's deals against the random player and add the result to the curve."""
-        config = self.config
-        result = evaluate_against_random(
-            config.game, self.network, config.curve_deals, CURVE_SEED, config.options, greedy=config.greedy
-        )
+        result = evaluate(self.config, self.network, "random", self.config.curve_deals, CURVE_SEED)
         self.curve.append(self.counters | {name: result.to_dict()[name] for name in CURVE_VALUES})
         return result
 
-    def final_evaluation(self) -> Evaluation:
-        """Play the final deals, which nothing else ever sees, against the random player."""
-        config = self.config
-        self.evaluation = evaluate_against_random(
-            config.game, self.network, config.eval_deals, FINAL_SEED, config.options, greedy=config.greedy
-        )
-        return self.evaluation
+    def final_evaluation(self) -> dict[str, DuelResult]:
+        """Play the final deals, the same against each level; nothing else in a run sees them."""
+        deals = self.config.eval_deals
+        self.evaluations = {level: evaluate(self.config, self.network, level, deals, FINAL_SEED) for level in FINAL_LEVELS}
+        return self.evaluations
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint from which ``resume`` continues as if nothing had happened.
@@ -169,7 +165,7 @@ class Trainer:
         for name, array in self.rollout.carried().items():
             trainer[f"carried.{name}"] = torch.from_numpy(array)
         progress = self.counters | {"curve": self.curve, "clock": self.clock.seconds, "clock_total": self.clock.total}
-        progress["evaluation"] = None if self.evaluation is None else self.evaluation.to_dict()
+        progress["evaluations"] = {level: result.to_dict() for level, result in self.evaluations.items()}
         save_checkpoint(folder, self.config, self.network.state_dict(), trainer, progress)
 
     @classmethod
@@ -184,11 +180,10 @@ class Trainer:
             CheckpointError: the checkpoint is missing, damaged or does not fit.
         """
         checkpoint = load_checkpoint(folder, trainer=True)
-        network = checkpoint.network()  # checks the shapes
         trainer = cls(config or checkpoint.config)
         tensors, progress = checkpoint.trainer, checkpoint.manifest["progress"]
         try:
-            trainer.network.load_state_dict(network.state_dict())
+            trainer.network.load_state_dict(checkpoint.weights)
             load_optimizer(trainer.optimizer, trainer._parameter_names, tensors)
             trainer.generator.set_state(tensors["generator"])
             trainer._set_games(tensors["games"])
@@ -196,10 +191,12 @@ class Trainer:
             for name in COUNTERS:
                 setattr(trainer, name, progress[name])
             trainer.curve = list(progress["curve"])
-            trainer.evaluation = None if progress["evaluation"] is None else Evaluation.from_dict(progress["evaluation"])
+            # Missing where an older release saved a single one, on deals of its own: then the final ones are played anew.
+            results = progress.get("evaluations", {})
+            trainer.evaluations = {level: DuelResult.from_dict(values) for level, values in results.items()}
             trainer.clock.seconds = dict(progress["clock"])
             trainer.clock.total = progress["clock_total"]
-        except (KeyError, TypeError, ValueError, RuntimeError, SettebelloError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError, SettebelloError) as error:
             raise CheckpointError(
                 f"checkpoint {folder}: the run cannot be continued ({type(error).__name__}: {error}); "
                 "its weights are whole, but start a new run to train on"

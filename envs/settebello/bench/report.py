@@ -1,6 +1,5 @@
-"""A run's figures as tables, as JSON and as a chart."""
+"""A run's figures as tables and as a chart."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -31,8 +30,6 @@ RATIOS_HOW: Final = """\
 Times as fast: first our PettingZoo env, then BatchEnv at N=1024, each to the
 other library's loop; the median over the rounds. OpenSpiel: through Python,
 its nodes for dealing included. Every library plays a game of its own here."""
-
-CHART_FORMATS: Final = (".png", ".svg", ".pdf")
 
 
 class ProgressBar(Tracker):
@@ -166,45 +163,7 @@ def times(ratio: Ratio) -> str:
     return f"{value:,.0f}x" if value >= 10 else f"{value:.1f}x" if value >= 1 else f"{value:.2f}x"
 
 
-# --- files ---------------------------------------------------------------------------------------------------------------
-
-
-def check_output(option: str, path: Path) -> None:
-    """Refuse a file that cannot be written, before anything is measured.
-
-    Raises:
-        OptionError: its folder does not exist, or it is a folder itself.
-    """
-    if path.is_dir():
-        raise OptionError(f"{option} {path}: is a folder")
-    if not path.parent.is_dir():
-        raise OptionError(f"{option} {path}: there is no folder {path.parent}")
-
-
-def write_json(report: Report, path: Path) -> None:
-    """Write everything as JSON.
-
-    Raises:
-        OptionError: the file cannot be written.
-    """
-    try:
-        path.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OptionError(f"{path}: not written ({error.strerror})") from error
-
-
-def check_chart(option: str, path: Path) -> None:
-    """Refuse a chart that cannot be drawn, before anything is measured.
-
-    Raises:
-        OptionError: its name does not end in a known format, or matplotlib is not installed.
-    """
-    if path.suffix not in CHART_FORMATS:
-        raise OptionError(f"{option} {path}: its name must end in {', '.join(CHART_FORMATS)}")
-    try:
-        import matplotlib.figure  # noqa: F401  heavy: only when wanted
-    except ImportError as error:
-        raise OptionError(f"{option} {path}: needs matplotlib ({error}); pip install matplotlib") from error
+# --- chart ---------------------------------------------------------------------------------------------------------------
 
 
 def write_chart(report: Report, path: Path) -> None:
