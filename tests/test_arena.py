@@ -30,7 +30,7 @@ from settebello.arena.play import Chunk, Entrant, Setup, Worker
 from settebello.arena.tally import Tally
 from settebello.errors import ArenaError, OptionError
 from settebello.information import Information
-from settebello.opponents import RandomOpponent
+from settebello.opponents import load
 
 GAME = "tressette-2p"
 TIMES = ("seconds", "seconds_per_move")
@@ -756,4 +756,5 @@ def test_one_deal_makes_no_ladder() -> None:
 
 
 def test_an_opponent_object_can_be_ours() -> None:
-    assert duel(GAME, RandomOpponent(3), "random", 10, 0).a == "RandomOpponent"
+    assert duel(GAME, load(GAME, "random", 3), "random", 10, 0).a == "random"
+    assert duel(GAME, load(GAME, "search", 3, worlds=2), "random", 2, 0).a == "search:worlds=2"

@@ -10,7 +10,16 @@ import pytest
 import settebello
 from settebello import GAMES, BatchEnv, bazzica_v0, errors, tressette_v0
 from settebello.aec import AECEnv
-from settebello.errors import GameOverError, IllegalActionError, NotResetError, OptionError, SettebelloError, StateError
+from settebello.errors import (
+    ArenaError,
+    CheckpointError,
+    GameOverError,
+    IllegalActionError,
+    NotResetError,
+    OptionError,
+    SettebelloError,
+    StateError,
+)
 
 GAME_IDS = tuple(GAMES)
 MAX_SEED = 2**63 - 1
@@ -38,12 +47,12 @@ def everything(env: AECEnv) -> Any:
 
 
 def test_errors_are_under_one_base() -> None:
-    kinds = (OptionError, IllegalActionError, StateError, NotResetError, GameOverError)
+    kinds = (OptionError, IllegalActionError, StateError, CheckpointError, NotResetError, GameOverError)
     assert all(issubclass(kind, SettebelloError) for kind in kinds)
     assert all(issubclass(kind, ValueError) for kind in kinds if kind is not NotResetError)
     assert issubclass(NotResetError, AttributeError)
     public = {kind for kind in vars(errors).values() if isinstance(kind, type)}
-    assert public == {SettebelloError, *kinds}
+    assert public == {SettebelloError, ArenaError, *kinds}
 
 
 # --- games and options -----------------------------------------------------------------------------------------------------

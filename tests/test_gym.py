@@ -691,7 +691,7 @@ def test_load() -> None:
         opponent.act(single.information(1 - single.turn))
     for arguments, message in (
         (("tresette-2p", "random"), "did you mean"),
-        (("bazzica", "hard"), "'random'"),
+        (("bazzica", "expert"), "'random'"),
         (("bazzica", "random", -1), "seed"),
         (("bazzica", "random", 1.5), "seed"),
     ):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from settebello.batch import BatchEnv
 from settebello.errors import OptionError
-from settebello.opponents import check_opponent, from_spec
+from settebello.opponents import LEVELS, check_opponent, from_spec
 from settebello.options import whole_number
 
 IntArray = npt.NDArray[np.int64]
@@ -184,7 +184,8 @@ def enter(game: str, name: str, label: str | None, source: Any) -> tuple[Entrant
     opponent = from_spec(game, source, 0) if isinstance(source, str) else source
     check_opponent(name, opponent, cheats=True)
     spec = source
-    if isinstance(source, str):  # a budget in milliseconds is a count from here on, the same in every process
+    if isinstance(source, str) and source.partition(":")[0] in LEVELS:
+        # A budget in milliseconds is a count from here on, the same in every process.
         source = getattr(opponent, "spec", source)
     its_game = getattr(opponent, "game", None)
     if isinstance(its_game, str) and its_game != game:

@@ -5,7 +5,7 @@ import importlib
 import os
 from typing import Any, Final, Protocol, runtime_checkable
 
-from settebello.errors import IllegalActionError, OptionError
+from settebello.errors import IllegalActionError, OptionError, SettebelloError
 from settebello.game import get_game
 from settebello.information import Information
 from settebello.opponents.compiled import COMPILED_LEVELS, CompiledOpponent
@@ -121,9 +121,11 @@ def _parameters(spec: str, text: str) -> dict[str, Any]:
         name, equals, value = part.partition("=")
         if not equals or not name.isidentifier() or name in parameters:
             raise OptionError(f"opponent {spec!r}: expected name=value after the colon, separated by commas, each name once")
+        if name in ("game", "level", "seed"):
+            raise OptionError(f"opponent {spec!r}: {name!r} is not a parameter that is given here")
         try:
             parameters[name] = ast.literal_eval(value)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
             parameters[name] = value
     return parameters
 
@@ -140,7 +142,12 @@ def _from_module(game: str, spec: str, module: str, path: str, seed: int | None)
         found = getattr(found, name)
     if not callable(found):
         raise OptionError(f"opponent {spec!r}: expected a function of (game, seed), found {found!r}")
-    opponent = found(game, seed)
+    try:
+        opponent = found(game, seed)
+    except SettebelloError:
+        raise
+    except Exception as error:
+        raise OptionError(f"opponent {spec!r}: {path} raised {type(error).__name__}: {error}") from error
     check_opponent(f"what {spec} returned", opponent, cheats=True)
     checked: Opponent = opponent
     return checked

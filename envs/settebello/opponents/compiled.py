@@ -58,7 +58,7 @@ def check_rows(batch: BatchEnv, rows: Any) -> npt.NDArray[np.int64]:
         OptionError: they are not whole numbers in 0..N-1.
     """
     chosen = np.asarray(rows)
-    whole = chosen.ndim == 1 and chosen.dtype.kind in "iu"
+    whole = chosen.ndim == 1 and (chosen.dtype.kind in "iu" or chosen.size == 0)
     if not whole or not ((chosen >= 0) & (chosen < batch.num_envs)).all():
         raise OptionError(f"rows={rows!r}: expected whole numbers from 0 to {batch.num_envs - 1} in one dimension")
     return chosen.astype(np.int64)
@@ -113,6 +113,11 @@ class CompiledOpponent:
         self._words = np.zeros(0, np.uint64)  # by row
         self._word = np.zeros(1, np.uint64)
         _seed_words(self._word, self.seed)
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return self.level
 
     def __repr__(self) -> str:
         return f"<{self.level} opponent for {self.game}>"

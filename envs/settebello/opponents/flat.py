@@ -62,7 +62,7 @@ def draw_world(known: Any, seat: int, tries: int, doubt: float, policy: Any, tab
     (sampling importance resampling; Rubin 1987).
     """
     total = 0.0
-    for _ in range(tries):
+    for k in range(tries):
         scratch[DRAWN] = known[0]
         word = fill_unknown(scratch[DRAWN], seat, tables[0], word)
         weight = 1.0
@@ -72,7 +72,8 @@ def draw_world(known: Any, seat: int, tries: int, doubt: float, policy: Any, tab
             weight = plausibility(scratch[DRAWN], scratch[REPLAYED], seat, doubt, policy, word)
         total += weight
         word = advance(word)
-        if np.float64(mix(word) >> np.uint64(32)) * UNIT * total < weight:
+        # The first is kept for now whatever its weight: with no doubt allowed all may weigh nothing.
+        if k == 0 or np.float64(mix(word) >> np.uint64(32)) * UNIT * total < weight:
             scratch[WORLD] = scratch[DRAWN]
     return word
 
@@ -96,7 +97,8 @@ def flat_search(
     """The action whose play-outs are worth most to the side of the seat to move, which has a choice.
 
     Sequential halving (Karnin, Koren and Somekh 2013): in each round all candidates left are played out in the same worlds,
-    then the worse half is dropped. The play-outs are as many as if each candidate were played out in ``worlds`` worlds.
+    then the worse half is dropped. The play-outs are one to two times as many as if each candidate were played out in
+    ``worlds`` worlds: all rounds but the last share that budget, and the last, of two, takes as much as each of them.
 
     Args:
         known: array of one record redacted for the seat to move.

@@ -29,6 +29,7 @@ MAX_TRIES: Final = 1000
 MAX_BUDGET_MS: Final = 3_600_000.0
 MATCH_SCALE: Final = 20.0  # winning a match is worth about as many points of a deal
 LAST_TRICK: Final = 3  # in thirds
+ENDING_CARDS: Final = 10  # two-player endings with more in hand (hand_size above 10) take too long to solve
 CALIBRATION_SEED: Final = 7
 CALIBRATION_GAMES: Final = 4
 
@@ -52,12 +53,18 @@ def check_real(name: str, value: object, low: float, high: float) -> float:
     return float(value)
 
 
+def _set(parameters: object, **values: int | float) -> None:
+    """Fields of a frozen dataclass, as plain numbers: other types would be compiled for anew."""
+    for name, value in values.items():
+        object.__setattr__(parameters, name, value)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SearchParameters:
     """How the search opponent thinks.
 
     Attributes:
-        worlds: the budget: as many play-outs as if each candidate were played out in so many worlds.
+        worlds: the budget: about as many play-outs as if each candidate were played out in so many worlds.
         tries: uniform worlds drawn for each that is used; the more, the more the play so far counts.
         doubt: in 0..1, by how much each choice of the others that "medium" would not have made lowers the weight of a world;
             1 weighs all worlds alike.
@@ -81,13 +88,16 @@ class SearchParameters:
     budget: ClassVar[str] = "worlds"
 
     def __post_init__(self) -> None:
-        check_int("worlds", self.worlds, 1, MAX_COUNT)
-        check_int("tries", self.tries, 1, MAX_TRIES)
-        check_real("doubt", self.doubt, 0.0, 1.0)
-        check_real("caution", self.caution, 0.0, 100.0)
-        check_int("horizon", self.horizon, 1, NUM_HANDS)
-        check_int("exact_cards", self.exact_cards, 0, 10)
-        check_real("exact_share", self.exact_share, 0.0, 1.0)
+        _set(
+            self,
+            worlds=check_int("worlds", self.worlds, 1, MAX_COUNT),
+            tries=check_int("tries", self.tries, 1, MAX_TRIES),
+            doubt=check_real("doubt", self.doubt, 0.0, 1.0),
+            caution=check_real("caution", self.caution, 0.0, 100.0),
+            horizon=check_int("horizon", self.horizon, 1, NUM_HANDS),
+            exact_cards=check_int("exact_cards", self.exact_cards, 0, 10),
+            exact_share=check_real("exact_share", self.exact_share, 0.0, 1.0),
+        )
         check_choice("play_for", self.play_for, ("auto", "points", "match"))
 
 
@@ -110,9 +120,12 @@ class CheatParameters:
     budget: ClassVar[str] = "nodes"
 
     def __post_init__(self) -> None:
-        check_int("nodes", self.nodes, 2, MAX_COUNT)
-        check_real("exploration", self.exploration, 0.0, 1000.0)
-        check_int("exact_cards", self.exact_cards, 0, 10)
+        _set(
+            self,
+            nodes=check_int("nodes", self.nodes, 2, MAX_COUNT),
+            exploration=check_real("exploration", self.exploration, 0.0, 1000.0),
+            exact_cards=check_int("exact_cards", self.exact_cards, 0, 10),
+        )
         check_choice("play_for", self.play_for, ("auto", "points", "match"))
 
 
@@ -134,7 +147,7 @@ class _Lookahead:
         self._exact, self._memory = _exact_player(self._game.id)
 
     @classmethod
-    def create(cls, game: str, seed: int | None = None, *, budget_ms: float | None = None, **parameters: Any) -> Self:
+    def create(cls, game: str, seed: int | None = None, /, *, budget_ms: float | None = None, **parameters: Any) -> Self:
         """One with these parameters.
 
         Args:
@@ -177,6 +190,11 @@ class _Lookahead:
         named = [f"{name}={value}" for name, value in given if value != getattr(default, name) or name == default.budget]
         return f"{self.level}:{','.join(named)}"
 
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return self.spec
+
     def reseed(self, seed: int | None) -> None:
         """Search with other random numbers; None takes the system's entropy.
 
@@ -184,6 +202,9 @@ class _Lookahead:
             OptionError: the seed is not a whole number in 0..2**63-1.
         """
         self.seed = int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.game, self.seed, self.parameters)
 
     def __repr__(self) -> str:
         return f"<{self.spec} for {self.game}>"
@@ -199,13 +220,21 @@ class _Lookahead:
     def _word(self, record: npt.NDArray[Any]) -> np.uint64:
         return np.uint64(hash_record(record.view(np.uint64), self.seed))
 
-    def _utility(self, state: Any) -> npt.NDArray[np.float64]:
+    def _for_match(self, state: Any) -> bool:
         wanted = self.parameters.play_for
-        if wanted == "points" or (wanted == "auto" and state["single_deal"]):
+        return bool(wanted == "match" or (wanted == "auto" and not state["single_deal"]))
+
+    def _utility(self, state: Any) -> npt.NDArray[np.float64]:
+        if not self._for_match(state):
             return _POINT_UTILITY
         first, second = (int(state["score"][side]) - int(state["deal_points"][side]) for side in range(2))
         napoletana = self._game.id != "bazzica" and bool(state["napoletana"])
         return _match_utility(self.game, int(state["target"]), napoletana, int(state["dealer"]) % 2, first, second)
+
+    def _open_ending(self, state: Any) -> bool:
+        """Whether the stock of a two-player game is empty and few enough cards are left to play perfectly."""
+        cards = int(state["hand"][int(state["turn"])]).bit_count()
+        return bool(state["stock_start"] == state["deck_size"]) and cards <= ENDING_CARDS
 
     def _total(self, state: Any) -> int:
         """Thirds of the deck, and three for the last trick."""
@@ -305,7 +334,11 @@ class SearchOpponent(_Lookahead):
         """
         self.act(information)
         legal = information.legal_actions()
-        return {action: float(self._values[action]) if len(legal) > 1 else float("nan") for action in legal}
+        if len(legal) == 1:
+            return {legal[0]: float("nan")}
+        # What a match is worth to side 1 is minus the other side's chance, up to here.
+        shift = MATCH_SCALE if information.seat % 2 == 1 and self._for_match(information.record()[0]) else 0.0
+        return {action: float(self._values[action]) + shift for action in legal}
 
     def _seen(self, record: npt.NDArray[Any]) -> npt.NDArray[Any]:
         redact_first(record, int(record["turn"][0]))
@@ -320,13 +353,13 @@ class SearchOpponent(_Lookahead):
             if state["hand_number"] == NUM_HANDS:
                 return int(exact.choose_last_hand(record, seat, tables, scratch, memory, utility, medium, values, word))
         elif self._game.num_seats == 2:
-            if state["stock_start"] == state["deck_size"]:
+            if self._open_ending(state):
                 return int(exact.choose_ending(record, seat, tables, scratch, memory, total, utility, medium, values, word))
         elif int(state["hand"][seat]).bit_count() <= own.exact_cards:
             worlds = max(1, round(own.worlds * own.exact_share))
-            few = (worlds, own.tries, float(own.doubt))
+            few = (worlds, own.tries, own.doubt)
             return int(exact.choose_open(record, seat, *few, tables, scratch, memory, total, utility, medium, values, word))
-        sampling = (own.worlds, own.tries, float(own.doubt), float(own.caution), own.horizon)
+        sampling = (own.worlds, own.tries, own.doubt, own.caution, own.horizon)
         return int(flat_search(record, seat, *sampling, tables, scratch, utility, medium, values, word))
 
 
@@ -367,6 +400,7 @@ class CheatOpponent(_Lookahead):
         return self._choose(record)
 
     def _seen(self, record: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        record["reward"] = 0  # of the step before: saved states have none
         return record
 
     def _look_ahead(self, record: npt.NDArray[Any]) -> int:
@@ -381,12 +415,11 @@ class CheatOpponent(_Lookahead):
                 tables = self._tables
                 return int(exact.choose_last_hand(record, seat, tables, scratch, memory, utility, medium, values, word))
         elif self._game.num_seats == 2:
-            if state["stock_start"] == state["deck_size"]:
+            if self._open_ending(state):
                 return int(exact.choose_known(record, seat, memory, total, utility, medium, values, word))
         elif int(state["hand"][seat]).bit_count() <= own.exact_cards:
             return int(exact.choose_known(record, seat, memory, total, utility, medium, values, word))
-        budget = (own.nodes, float(own.exploration))
-        return int(tree_search(record, *budget, scratch, utility, medium, self._tree, values, word))
+        return int(tree_search(record, own.nodes, own.exploration, scratch, utility, medium, self._tree, values, word))
 
 
 def _exact_player(game: str) -> tuple[Any, npt.NDArray[Any]]:
