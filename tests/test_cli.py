@@ -29,7 +29,7 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         assert word in out
     status, out, _ = run(capsys, "bench", "--help")
     assert status == 0
-    for word in ("--game", "--repeats", "--json", "--plot", "--quick", "--no-others", "settebello[bench]"):
+    for word in ("--game", "--repeats", "--json", "--plot", "--quick", "--no-others", "--no-opponents", "settebello[bench]"):
         assert word in out
     for command in ("evaluate", "ladder"):
         status, out, _ = run(capsys, command, "--help")

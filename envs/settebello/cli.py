@@ -71,6 +71,7 @@ def bench(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Rough figures in some seconds; no cold compilation.")] = False,
     others: Annotated[bool, typer.Option(help="Measure other libraries too, where they are installed.")] = True,
+    opponents: Annotated[bool, typer.Option(help="Measure the opponents too: exact play, levels, search, a duel.")] = True,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write all figures there.", show_default=False)
     ] = None,
@@ -81,15 +82,21 @@ def bench(
 ) -> None:
     """Measure how fast the environments are, beside other libraries in the same run.
 
-    Per game and CPU-second: compiled random playouts, BatchEnv at several sizes, the PettingZoo and Gymnasium environments;
-    bytes of a state; the time to import and to the first step. All loops take turns, so that a busy machine slows them alike.
-    For example:
+    Per game and CPU-second: compiled random playouts, BatchEnv at several sizes,
+    the PettingZoo and Gymnasium environments; bytes of a state; the time to
+    import and to the first step. All loops take turns, so that a busy machine
+    slows them alike. Then the opponents: the CPU time of an exact solution, of a
+    decision, of a search, of a duel. For example:
 
       settebello bench --json speed.json --plot speed.png
 
       settebello bench --game bazzica --no-others --repeats 9
 
-    The other libraries come with pip install 'settebello\\[bench]'. Everything takes about three minutes.
+      settebello bench --no-opponents
+
+    The other libraries come with pip install 'settebello\\[bench]'. Everything
+    takes about four minutes, and one more the first time, to compile the
+    opponents.
     """
     from settebello.bench import report as tables  # its imports are for this command alone
     from settebello.bench import run as runner
@@ -106,7 +113,7 @@ def bench(
     if repeats is not None:
         workload = dataclasses.replace(workload, repeats=repeats)
     with tables.ProgressBar(Console(stderr=True)) as progress:
-        report = runner.run(games, workload, compare=others, cold=not quick, tracker=progress)
+        report = runner.run(games, workload, compare=others, play=opponents, cold=not quick, tracker=progress)
     tables.print_report(report, Console())
     if json_file is not None:
         write_json(report.to_dict(), json_file)

@@ -6,5 +6,8 @@ from the same seed, so that the timed part holds the environment's work alone (`
 turns, a block of CPU time each, for several rounds: what slows the machine for a while then slows all of them, and the
 ratios are taken round by round (``run.py``). Everywhere the median of the rounds is given, with the lowest and the highest.
 
+What opponents need is measured after that, in rounds too, as CPU time for one position, decision, move or duel
+(``opponents.py``).
+
 Where a choice had to be made for another library, it was made in that library's favour (``others.py``).
 """

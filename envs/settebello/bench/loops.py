@@ -17,6 +17,12 @@ from settebello.errors import SettebelloError
 
 SEED: Final = 1
 
+# Units of which less is better.
+CPU_SECONDS: Final = "CPU-seconds"
+CPU_MILLISECONDS: Final = "CPU-milliseconds"
+CPU_NANOSECONDS: Final = "CPU-nanoseconds"
+BYTES: Final = "bytes"
+
 # Plays a prepared session once; returns the units done and the CPU seconds they took.
 Replay = Callable[[], tuple[int, float]]
 Games = list[list[int]]
@@ -32,15 +38,23 @@ class Workload:
 
     Attributes:
         moves: recorded moves of a session that plays one game at a time.
-        batch_moves: recorded moves of a session that plays many games at once, over all games.
+        batch_moves: recorded moves of a session that plays many games at once, over all games; also the decisions of a level.
         block_seconds: CPU seconds of each loop in each round.
         repeats: rounds.
+        endings: positions that are solved exactly: two-player endings, last hands of bazzica.
+        open_hands: positions of four open hands, for each number of cards.
+        searches: moves of the search opponent.
+        duel_deals: mirrored deals of the duel.
     """
 
     moves: int = 5_000
     batch_moves: int = 1 << 20
     block_seconds: float = 0.4
     repeats: int = 5
+    endings: int = 400
+    open_hands: int = 100
+    searches: int = 80
+    duel_deals: int = 1280
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

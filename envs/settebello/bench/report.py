@@ -11,6 +11,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from settebello.bench import ours
+from settebello.bench.loops import BYTES, CPU_MILLISECONDS, CPU_NANOSECONDS, CPU_SECONDS
+from settebello.bench.opponents import BATCH_SIZE
 from settebello.bench.run import COMPARED, Figure, Ratio, Report, Tracker
 from settebello.errors import OptionError
 
@@ -26,10 +28,32 @@ replays them, resets included; only the playouts choose inside.
   start            CPU-seconds of a new process up to its first step, imports
                    included; cold: no compiled kernels on disk yet
 """
+OPPONENTS_HOW: Final = f"""\
+Opponents: CPU time for one, the median of the rounds; positions of deals
+played at random, the same ones in each round.
+  ending           two players, stock just empty: exact value and best cards
+  solve_batch      the same, many in one call
+  open hands       four hands of so many cards, all seen: the exact value
+  last hand        bazzica: the exact value of each action
+  random ...       a level's own play, {BATCH_SIZE} games in one call
+  search           the mean over moves that are not forced
+  duel             easy against medium in the arena, each deal played twice;
+                   fewer deals are played, and the time scaled up
+"""
 RATIOS_HOW: Final = """\
 Times as fast: first our PettingZoo env, then BatchEnv at N=1024, each to the
 other library's loop; the median over the rounds. OpenSpiel: through Python,
 its nodes for dealing included. Every library plays a game of its own here."""
+
+SHORT_UNITS: Final = {
+    CPU_SECONDS: "s",
+    CPU_MILLISECONDS: "ms",
+    CPU_NANOSECONDS: "ns",
+    BYTES: "bytes",
+    "moves": "moves/s",
+    "agent steps": "steps/s",
+    "endings": "endings/s",
+}
 
 
 class ProgressBar(Tracker):
@@ -81,13 +105,19 @@ def print_report(report: Report, console: Console) -> None:
     console.print(f"settebello {machine['settebello']}{commit}, {machine['date']}", highlight=False)
     console.print(f"{machine['cpu']}, {machine['cpus']} CPUs; Python {machine['python']}, {versions}", highlight=False)
     for game in report.games:
-        console.print()
-        console.print(game_table(game, [figure for figure in report.figures if figure.game == game]))
+        own = [figure for figure in report.figures if figure.game == game]
+        for title, of_opponents in ((game, False), (f"{game}: opponents", True)):
+            figures = [figure for figure in own if figure.of_opponents == of_opponents]
+            if figures:
+                console.print()
+                console.print(game_table(title, figures))
     start = [figure for figure in report.figures if figure.library == ours.LIBRARY and figure.game is None]
     console.print()
     console.print(game_table("all games", start))
     console.print()
     console.print(HOW, highlight=False)
+    if any(figure.of_opponents for figure in report.figures):
+        console.print(OPPONENTS_HOW, highlight=False)
     if report.ratios:
         console.print(ratio_table(report))
         console.print()
@@ -154,7 +184,7 @@ def amount(number: float) -> str:
 
 def short_unit(figure: Figure) -> str:
     """The unit as a table has it."""
-    return {"CPU-seconds": "s", "bytes": "bytes", "moves": "moves/s", "agent steps": "steps/s"}[figure.unit]
+    return SHORT_UNITS[figure.unit]
 
 
 def times(ratio: Ratio) -> str:

@@ -6,19 +6,25 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from settebello.bench import others, ours, startup
-from settebello.bench.loops import Loop, Replay, Workload, speed
+from settebello.bench import opponents, others, ours, startup
+from settebello.bench.loops import BYTES, CPU_MILLISECONDS, CPU_NANOSECONDS, CPU_SECONDS, Loop, Replay, Workload, speed
 from settebello.bench.machine import machine
 from settebello.game import get_game
 
 FULL: Final = Workload()
-QUICK: Final = Workload(moves=300, batch_moves=1 << 14, block_seconds=0.02, repeats=2)
+QUICK: Final = Workload(
+    moves=300,
+    batch_moves=1 << 14,
+    block_seconds=0.02,
+    repeats=2,
+    endings=40,
+    open_hands=10,
+    searches=10,
+    duel_deals=64,
+)
 STARTUP_REPEATS: Final = 3
 
-CPU_SECONDS: Final = "CPU-seconds"
-BYTES: Final = "bytes"
-
-# What the environments are built to reach on one core of about 2024: at least for speeds, at most for all else.
+# What all is built to reach on one core of about 2024: at least for speeds, at most for all else.
 TARGETS: Final[dict[str, dict[str, float]]] = {
     "playouts": {"tressette-2p": 30e6, "tressette-4p": 30e6, "bazzica": 12e6},
     "batch_1024": {"tressette-2p": 15e6, "tressette-4p": 12e6, "bazzica": 6e6},
@@ -30,6 +36,12 @@ TARGETS: Final[dict[str, dict[str, float]]] = {
     "first_step_batch_again": {"tressette-2p": 2, "tressette-4p": 2, "bazzica": 2},
     "first_step_aec_cold": {"tressette-2p": 20, "tressette-4p": 20, "bazzica": 20},
     "first_step_aec_again": {"tressette-2p": 2, "tressette-4p": 2, "bazzica": 2},
+    "ending": {"tressette-2p": 0.3},
+    "ending_p95": {"tressette-2p": 1.2},
+    "ending_batch": {"tressette-2p": 2500},
+    "open_6": {"tressette-4p": 1.2},
+    "open_7": {"tressette-4p": 5},
+    "open_8": {"tressette-4p": 16},
 }
 
 STARTUP_TITLES: Final = {
@@ -58,6 +70,7 @@ class Figure:
         unit: what is counted; speeds are per CPU-second.
         values: one of each round.
         target: to reach, None where there is none.
+        of_opponents: whether it is about opponents, not environments.
     """
 
     key: str
@@ -67,6 +80,7 @@ class Figure:
     unit: str
     values: tuple[float, ...]
     target: float | None = None
+    of_opponents: bool = False
 
     @property
     def median(self) -> float:
@@ -76,7 +90,7 @@ class Figure:
     @property
     def is_speed(self) -> bool:
         """Whether more is better; otherwise less is."""
-        return self.unit not in (CPU_SECONDS, BYTES)
+        return self.unit not in (CPU_SECONDS, CPU_MILLISECONDS, CPU_NANOSECONDS, BYTES)
 
     @property
     def met(self) -> bool | None:
@@ -100,6 +114,7 @@ class Figure:
             "target": self.target,
             "target_is": None if self.target is None else ("at least" if self.is_speed else "at most"),
             "met": self.met,
+            "of_opponents": self.of_opponents,
         }
 
 
@@ -188,7 +203,13 @@ class Tracker:
 
 
 def run(
-    games: Sequence[str], workload: Workload = FULL, *, compare: bool = True, cold: bool = True, tracker: Tracker | None = None
+    games: Sequence[str],
+    workload: Workload = FULL,
+    *,
+    compare: bool = True,
+    play: bool = True,
+    cold: bool = True,
+    tracker: Tracker | None = None,
 ) -> Report:
     """Measure everything.
 
@@ -196,6 +217,7 @@ def run(
         games: ids of the games.
         workload: how much to measure.
         compare: whether to measure other libraries, where they are installed.
+        play: whether to measure the opponents.
         cold: whether to measure compilation with an empty cache.
         tracker: told how it goes.
 
@@ -206,11 +228,13 @@ def run(
         get_game(game)
     tracker = tracker or Tracker()
     loops = [loop for game in games for loop in ours.loops(game)] + (others.loops() if compare else [])
+    measures = [measure for game in games for measure in opponents.measures(game)] if play else []
     children = _Children(cold, min(STARTUP_REPEATS, workload.repeats))
-    tracker.begin(_seconds(loops, workload) + children.seconds(games))
+    tracker.begin(_seconds(loops, workload) + _opponent_seconds(measures, workload) + children.seconds(games))
 
     replays, missing = _prepare(loops, workload, tracker)
     figures = _rounds(replays, workload, tracker) + _sizes(games)
+    figures += _opponents(measures, workload, tracker)
     figures += children.figures(games, tracker)
     figures.sort(key=lambda figure: figure.library != ours.LIBRARY)
     return Report(
@@ -230,6 +254,10 @@ _COLD_SECONDS: Final = 8.0
 
 def _seconds(loops: Sequence[Loop], workload: Workload) -> float:
     return len(loops) * (_PREPARE_SECONDS + workload.repeats * workload.block_seconds)
+
+
+def _opponent_seconds(measures: Sequence[opponents.Measure], workload: Workload) -> float:
+    return len(measures) * (_PREPARE_SECONDS + workload.repeats * workload.block_seconds)
 
 
 def _prepare(loops: Iterable[Loop], workload: Workload, tracker: Tracker) -> tuple[list[tuple[Loop, Replay]], dict[str, str]]:
@@ -266,6 +294,42 @@ def _rounds(replays: Sequence[tuple[Loop, Replay]], workload: Workload, tracker:
         )
         for (loop, _), speeds in zip(replays, values, strict=True)
     ]
+
+
+def _opponents(measures: Sequence[opponents.Measure], workload: Workload, tracker: Tracker) -> list[Figure]:
+    """Measure opponents in turns, round after round."""
+    plays = []
+    for measure in measures:
+        tracker.doing(f"preparing: {_measure_name(measure)}")
+        plays.append(measure.prepare(workload))
+        plays[-1]()  # not counted: it compiles, and fills the caches
+        tracker.advance(_PREPARE_SECONDS)
+    rounds: list[list[tuple[float, ...]]] = [[] for _ in measures]
+    for number in range(workload.repeats):
+        for measure, play, values in zip(measures, plays, rounds, strict=True):
+            tracker.doing(f"round {number + 1}/{workload.repeats}: {_measure_name(measure)}")
+            gc.collect()  # what was measured before left it behind
+            values.append(play())
+            tracker.advance(workload.block_seconds)
+    return [
+        Figure(
+            key=key,
+            library=ours.LIBRARY,
+            game=measure.game,
+            title=title,
+            unit=unit,
+            values=values,
+            target=_target(key, measure.game),
+            of_opponents=True,
+        )
+        for measure, of_rounds in zip(measures, rounds, strict=True)
+        for (key, title, unit), values in zip(measure.figures, zip(*of_rounds, strict=True), strict=True)
+    ]
+
+
+def _measure_name(measure: opponents.Measure) -> str:
+    _, title, _ = measure.figures[0]
+    return f"{measure.game}, {title}"
 
 
 def _name(loop: Loop) -> str:
