@@ -80,7 +80,8 @@ class LearnerEnv(gymnasium.Env[Any, Any]):
 
     Args:
         game: id of the game.
-        opponent: level, or an object with ``act(information) -> action``, which plays all other seats.
+        opponent: level, another text that ``settebello.opponents.from_spec`` takes (``"search:worlds=16"``, the folder of a
+            training run), or an object with ``act(information) -> action``, which plays all other seats.
         partner: another for the partner's seat (four players); None: as ``opponent``.
         seat: the learner's seat; None draws it at each reset.
         mask_in: "obs" as above, or "info" for a plain array as observation and the mask in the info only.

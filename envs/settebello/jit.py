@@ -143,7 +143,8 @@ class _CompileNotice(event.Listener):  # type: ignore[misc]
         function = getattr(event.data.get("dispatcher"), "py_func", None)
         if not self.said and function is not None and function.__module__.startswith("settebello."):
             self.said = True
-            print("settebello: compiling the game kernels, once per machine (about 10 s) ...", file=sys.stderr, flush=True)
+            times = "about 10 s a game, half a minute for the search opponent"
+            print(f"settebello: compiling the game kernels, once per machine ({times}) ...", file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
         """Nothing to say."""

@@ -177,8 +177,8 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
         autoreset_mode: ``AutoresetMode.NEXT_STEP`` (after its end a row ignores its next action and shows its next game),
             ``SAME_STEP`` (the step that ends a game shows the next one) or ``DISABLED`` (after its end a row must be reset,
             ``reset(options={"reset_mask": bool (N,)})``).
-        opponent: level, or an object with ``act(information) -> action``; if it also has ``act_batch(batch, rows)``, rows are
-            asked together.
+        opponent: level, another text that ``settebello.opponents.from_spec`` takes, or an object with
+            ``act(information) -> action``; if it also has ``act_batch(batch, rows)``, rows are asked together.
         partner: another for the partner's seat (four players); None: as ``opponent``.
         seat: the learner's seat; None draws it for each game.
         mask_in: "obs" as above, or "info" for a plain array as observation and the mask in the info only.
