@@ -758,3 +758,44 @@ def test_one_deal_makes_no_ladder() -> None:
 def test_an_opponent_object_can_be_ours() -> None:
     assert duel(GAME, load(GAME, "random", 3), "random", 10, 0).a == "random"
     assert duel(GAME, load(GAME, "search", 3, worlds=2), "random", 2, 0).a == "search:worlds=2"
+
+
+class Leaves:
+    """Tries to end the program."""
+
+    def act(self, information: Information) -> int:
+        raise SystemExit(0)
+
+
+class LeavesInBatches(Leaves):
+    def act_batch(self, batch: Any, rows: Any) -> Any:
+        raise SystemExit(0)
+
+
+@pytest.mark.parametrize("kind", [Leaves, LeavesInBatches])
+def test_an_opponent_cannot_end_the_program(kind: type[Leaves]) -> None:
+    with pytest.raises(ArenaError, match="raised SystemExit"):
+        duel(GAME, kind(), "random", 4, 0)
+
+
+@pytest.mark.parametrize("until_ci", [0, -1, float("inf"), float("nan"), True, "0.1"])
+def test_until_ci_is_a_number_of_points(until_ci: Any) -> None:
+    with pytest.raises(OptionError, match="until_ci="):
+        duel(GAME, "random", "random", 4, 0, until_ci=until_ci)
+
+
+def test_an_edited_module_is_another_opponent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    module = tmp_path / "edited_opponent.py"
+    lines = (
+        "class P:",
+        "    def act(self, known):",
+        "        return known.legal_actions()[{}]",
+        "make = lambda game, seed: P()",
+    )
+    code = "\n".join(lines)
+    module.write_text(code.format(0))
+    duel(GAME, "edited_opponent:make", "random", 4, 0, path=tmp_path / "results.json")
+    module.write_text(code.format(-1))
+    with pytest.raises(OptionError, match="opponents"):
+        duel(GAME, "edited_opponent:make", "random", 4, 0, path=tmp_path / "results.json")

@@ -6,6 +6,7 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -1039,3 +1040,18 @@ def test_uncompiled(game: str, options: dict[str, Any], start: int) -> None:
         start -= 1
         _, done = batch.step(np.argmax(batch.action_mask * rng.random(batch.action_mask.shape), axis=1))
     assert asked > 9
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_threads_may_share_an_opponent(game: str) -> None:
+    batch = BatchEnv(game, 12, seed=5)
+    play = np.random.default_rng(5)
+    known = []
+    for _ in range(6):
+        known += [batch.information(row, int(batch.seat[row])) for row in range(12)]
+        batch.step(np.argmax(play.random(batch.action_mask.shape) * batch.action_mask, axis=1))
+    alone, shared = load(game, "search", 1, worlds=2), load(game, "search", 1, worlds=2)
+    expected = [alone.act(information) for information in known]
+    with ThreadPoolExecutor(4) as pool:
+        answers = [list(pool.map(shared.act, known)) for _ in range(3)]
+    assert answers == [expected] * 3

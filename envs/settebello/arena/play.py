@@ -225,10 +225,10 @@ class Worker:
         for side, entrant in enumerate((task.a, task.b)):
             try:
                 table.opponents[side] = self._restarted(entrant, opponent_seed(self._setup.seed, task.number, side))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 label = self._setup.entrants[entrant].label
                 message = f"opponent {label!r} ({SIDES[side]}) could not be restarted: {type(error).__name__}: {error}"
-                return Fault(side, message, illegal=False, cause=error)
+                return Fault(side, message, illegal=False, cause=error if isinstance(error, Exception) else None)
         while table.playing.any():
             if self._stopped is not None and self._stopped():
                 return None
@@ -236,7 +236,7 @@ class Worker:
                 try:
                     table.choose(side)
                 except OpponentError as error:
-                    cause = error.__cause__ if isinstance(error.__cause__, Exception) else None
+                    cause = error.__cause__ if isinstance(error.__cause__, Exception) else None  # SystemExit would end a worker
                     return Fault(side, str(error), error.illegal, cause)
             table.step()
         warm = (task.a, task.b) in self._met
@@ -298,7 +298,7 @@ class _Table:
         start = process_time()
         try:
             action = opponent.act(*given)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an opponent must not end the program
             raise OpponentError(f"{self._who(side)} raised {type(error).__name__}: {error}; {self._where(row)}") from error
         self._cpu[side] += process_time() - start
         number = whole_number(action)
@@ -310,7 +310,7 @@ class _Table:
         start = process_time()
         try:
             actions = self.opponents[side].act_batch(self._env, rows.copy())
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             what = f"{self._who(side)} raised {type(error).__name__} in act_batch: {error}"
             raise OpponentError(f"{what}; {self._where(int(rows[0]), len(rows))}") from error
         self._cpu[side] += process_time() - start

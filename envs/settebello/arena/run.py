@@ -3,8 +3,10 @@
 import dataclasses
 import hashlib
 import json
+import math
 import pickle
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -12,6 +14,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
+
+import numpy as np
 
 from settebello.arena.play import MAX_DEALS, MAX_SEED, Chunk, Fault, Setup, Task, Worker, portable
 from settebello.arena.tally import Tally
@@ -68,8 +72,11 @@ class Limits:
         object.__setattr__(self, "deals", check_int("deals", self.deals, self.min_deals, MAX_DEALS))
         object.__setattr__(self, "processes", check_int("processes", self.processes, 1, MAX_PROCESSES))
         width = self.until_ci
-        if width is not None and (isinstance(width, bool) or not isinstance(width, int | float) or not width > 0):
-            raise OptionError(f"until_ci={width!r}: expected a number of points above 0")
+        if width is not None:
+            number = isinstance(width, int | float | np.floating) and not isinstance(width, bool)
+            if not number or not 0 < width < math.inf:
+                raise OptionError(f"until_ci={width!r}: expected a number of points above 0")
+            object.__setattr__(self, "until_ci", float(width))
         if self.path is not None:
             try:
                 object.__setattr__(self, "path", Path(self.path))
@@ -153,7 +160,7 @@ class Store:
             saved, cells, deals = values["settings"], values["cells"], values["deals"]
             if values["format"] != FORMAT or not isinstance(saved, dict) or not isinstance(deals, int):
                 raise ValueError("of another format")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise OptionError(f"path {self._path}: not a file of arena results ({type(error).__name__}: {error})") from error
         for name, value in self._settings.items():
             if saved.get(name) != value:
@@ -166,7 +173,7 @@ class Store:
         try:
             for tally, cell in zip(self._tallies, cells, strict=True):
                 self._fill(tally, [Chunk.from_dict(chunk) for chunk in cell])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise OptionError(f"path {self._path}: its results are damaged ({error})") from error
 
     @staticmethod
@@ -198,9 +205,16 @@ class Store:
 def _source(source: Any) -> str:
     if not isinstance(source, str):
         return f"object of type {type(source).__module__}.{type(source).__qualname__}"
-    file = Path(source)
-    if file.is_file():  # other weights in a file of the same name are another opponent
-        return f"{source} sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
+    for part in (source, source.partition(":")[0]):  # a path, perhaps with parameters
+        file = Path(part)
+        if (file / "manifest.json").is_file():  # which names its weights by their sha256
+            file /= "manifest.json"
+        if file.is_file():  # other weights in a file of the same name are another opponent
+            return f"{source} sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
+    module = sys.modules.get(source.partition(":")[0])
+    code = getattr(module, "__file__", None)
+    if code is not None:  # so is a function in a module that was edited
+        return f"{source} sha256:{hashlib.sha256(Path(code).read_bytes()).hexdigest()}"
     return source
 
 

@@ -24,7 +24,8 @@ class Opponent(Protocol):
     It may also have
 
     - ``act_batch(batch, rows)``: an action for the seat to move in each of these rows of a ``BatchEnv``, whose
-      ``observation``, ``action_mask`` and ``seat`` show them (of other rows they may be out of date);
+      ``observation``, ``action_mask`` and ``seat`` show them (of other rows they may be out of date). It is handed the games
+      themselves, and trusted not to look at hidden cards nor to change anything;
     - ``reseed(seed)``: start its random streams anew, so that what is measured can be measured again;
     - ``needs_state = True``: it sees all cards. Only the arena lets it play, with ``act(information, state)`` (``state`` as
       ``get_state`` gives it) or ``act_batch``.
@@ -134,8 +135,8 @@ def _from_module(game: str, spec: str, module: str, path: str, seed: int | None)
     """What ``function(game, seed)`` of a module returns."""
     try:
         found: Any = importlib.import_module(module)
-    except ImportError as error:
-        raise OptionError(f"opponent {spec!r}: cannot import {module!r}: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever a module does while it is imported
+        raise OptionError(f"opponent {spec!r}: cannot import {module!r}: {type(error).__name__}: {error}") from error
     for name in path.split("."):
         if not hasattr(found, name):
             raise OptionError(f"opponent {spec!r}: {module!r} has no {path!r}")
@@ -146,7 +147,7 @@ def _from_module(game: str, spec: str, module: str, path: str, seed: int | None)
         opponent = found(game, seed)
     except SettebelloError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise OptionError(f"opponent {spec!r}: {path} raised {type(error).__name__}: {error}") from error
     check_opponent(f"what {spec} returned", opponent, cheats=True)
     checked: Opponent = opponent

@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import functools
+import threading
 import time
 from typing import Any, ClassVar, Final, Literal, Self
 
@@ -145,6 +146,7 @@ class _Lookahead:
         self._scratch = np.zeros(NUM_SCRATCH, self._game.dtype)
         self._values = np.zeros(self._game.num_actions, np.float64)
         self._exact, self._memory = _exact_player(self._game.id)
+        self._lock = threading.RLock()
 
     @classmethod
     def create(cls, game: str, seed: int | None = None, /, *, budget_ms: float | None = None, **parameters: Any) -> Self:
@@ -212,7 +214,10 @@ class _Lookahead:
     def _choose(self, record: npt.NDArray[Any]) -> int:
         """The action for the seat to move of an array of one record."""
         only = int(only_action(record))
-        return only if only >= 0 else self._look_ahead(record)
+        if only >= 0:
+            return only
+        with self._lock:  # its scratch space serves one thread at a time
+            return self._look_ahead(record)
 
     def _look_ahead(self, record: npt.NDArray[Any]) -> int:
         raise NotImplementedError
@@ -327,18 +332,22 @@ class SearchOpponent(_Lookahead):
         """What it thinks of each legal action, for an interface that explains: the mean worth to the seat's side.
 
         In points of the deal, own side's minus the other's; playing for the match in chances to win it, times 20. Actions that
-        were dropped early were looked at less. A single legal action is not thought about: its value is NaN.
+        were dropped early were looked at less, and an action is only preferred to what "medium" plays if it is better by more
+        than chance explains (``caution``): what it plays need not have the highest mean.
+        A single legal action is not thought about: its value is NaN.
 
         Raises:
             OptionError: as ``act``.
         """
-        self.act(information)
+        with self._lock:
+            self.act(information)
+            values = self._values.copy()
         legal = information.legal_actions()
         if len(legal) == 1:
             return {legal[0]: float("nan")}
         # What a match is worth to side 1 is minus the other side's chance, up to here.
         shift = MATCH_SCALE if information.seat % 2 == 1 and self._for_match(information.record()[0]) else 0.0
-        return {action: float(self._values[action]) + shift for action in legal}
+        return {action: float(values[action]) + shift for action in legal}
 
     def _seen(self, record: npt.NDArray[Any]) -> npt.NDArray[Any]:
         redact_first(record, int(record["turn"][0]))
