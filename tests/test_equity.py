@@ -15,7 +15,7 @@ import settebello.equity
 from settebello import BatchEnv, bazzica_v0, match_equity, tressette_v0
 from settebello.arena.measure import count_results, measure_equity
 from settebello.cli import main
-from settebello.equity import DATA_FILE, VARIANTS, deal_results, deal_utility, equity_table, variant_name
+from settebello.equity import DATA_FILE, VARIANTS, deal_distribution, deal_utility, equity_table, variant_name
 from settebello.errors import OptionError
 from settebello.game import get_game
 from settebello.opponents import load
@@ -28,7 +28,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tiny]:
     """Makes bazzica a game of these results: points of the dealer's side, of the other side, how often."""
 
     def forget() -> None:
-        deal_results.cache_clear()
+        deal_distribution.cache_clear()
         equity_table.cache_clear()
 
     def use(results: list[list[int]]) -> None:
@@ -115,13 +115,13 @@ def test_agrees_with_a_forward_count(tiny: Tiny, results: list[list[int]]) -> No
     for target in (1, 2, 5):
         scores = [*itertools.product(range(target), repeat=2), (target, target), (target + 3, target + 3)]
         for (a, b), dealer in itertools.product(scores, (0, 1)):
-            expected = chance_forward(deal_results("bazzica"), a, b, dealer, target)
+            expected = chance_forward(deal_distribution("bazzica"), a, b, dealer, target)
             assert match_equity("bazzica", a, b, dealer, target) == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize(("game", "napoletana"), VARIANTS)
 def test_agrees_with_a_forward_count_of_the_real_results(game: str, napoletana: bool) -> None:
-    chances = deal_results(game, napoletana)
+    chances = deal_distribution(game, napoletana)
     for a, b, dealer, target in ((0, 0, 0, 11), (14, 9, 1, 21), (20, 20, 1, 21), (12, 18, 0, 21)):
         expected = chance_forward(chances, a, b, dealer, target)
         assert match_equity(game, a, b, dealer, target, napoletana=napoletana) == pytest.approx(expected, abs=1e-9)
@@ -192,7 +192,7 @@ def test_utility_of_a_deal(game: str, napoletana: bool, dealer: int) -> None:
                 expected = match_equity(game, *after, 1 - dealer, 21, napoletana=napoletana)
                 assert utility[first, second] == pytest.approx(expected, abs=1e-12)
         # The chance before a deal is that after it, on average.
-        chances = deal_results(game, napoletana)
+        chances = deal_distribution(game, napoletana)
         chances = (chances if dealer == 0 else chances.T)[:41, :41]
         mean = float((chances * utility[: len(chances), : len(chances)]).sum())
         assert mean == pytest.approx(match_equity(game, *scores, dealer, 21, napoletana=napoletana), abs=1e-3)
@@ -220,7 +220,7 @@ def test_data_file() -> None:
             assert min(sums) == 11 and len(sums) > 2 and all((points - 11) % 3 == 0 for points in sums)
         else:
             assert sums == {11}
-        chances = deal_results(game, napoletana)
+        chances = deal_distribution(game, napoletana)
         assert chances.sum() == pytest.approx(1) and chances.shape[0] == chances.shape[1]
         for dealer, other, count in entry["results"]:
             assert chances[dealer, other] == pytest.approx(count / (2 * entry["deals"]))
@@ -231,7 +231,7 @@ def test_data_are_what_medium_plays_now(game: str, napoletana: bool) -> None:
     deals = 2000
     rows = np.array(count_results(game, napoletana, deals, seed=77))
     assert rows[:, 2].sum() == 2 * deals
-    chances = deal_results(game, napoletana)
+    chances = deal_distribution(game, napoletana)
     dealer, other = np.indices(chances.shape)
     for measure in (dealer - other, dealer + other, (dealer - other) ** 2):
         mean = (chances * measure).sum()

@@ -5,8 +5,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from rich.console import Console
@@ -16,9 +17,6 @@ from settebello.errors import OptionError, SettebelloError
 from settebello.game import GAMES, get_game
 from settebello.options import check_choice
 from settebello.output import check_chart, check_output, write_json
-
-if TYPE_CHECKING:
-    from settebello.arena import Progress
 
 Result = TypeVar("Result")
 
@@ -187,22 +185,8 @@ def evaluate(
         check_output("--json", json_file)
     options = _game_options(game, option or ())
 
-    def play(progress: "Callable[[Progress], None]") -> arena.DuelResult:
-        return arena.duel(
-            game,
-            a,
-            b,
-            deals,
-            seed,
-            episode=episode,
-            until_ci=until_ci,
-            processes=processes,
-            path=results,
-            progress=progress,
-            **options,
-        )
-
-    result = _play(play, results)
+    limits: dict[str, Any] = {"until_ci": until_ci, "processes": processes}
+    result = _play(partial(arena.duel, game, a, b, deals, seed, episode=episode, **limits, **options), results)
     arena.print_duel(result, Console())
     if json_file is not None:
         write_json(result.to_dict(), json_file)
@@ -251,21 +235,9 @@ def ladder(
         check_chart("--plot", plot)
     options = _game_options(game, option or ())
 
-    def play(progress: "Callable[[Progress], None]") -> arena.LadderResult:
-        return arena.ladder(
-            game,
-            opponents or [level for level in LEVELS if level != "hard"],  # which is one of the others
-            deals,
-            seed,
-            episode=episode,
-            until_ci=until_ci,
-            processes=processes,
-            path=results,
-            progress=progress,
-            **options,
-        )
-
-    result = _play(play, results)
+    limits: dict[str, Any] = {"until_ci": until_ci, "processes": processes}
+    names = opponents or [level for level in LEVELS if level != "hard"]  # which is one of the others
+    result = _play(partial(arena.ladder, game, names, deals, seed, episode=episode, **limits, **options), results)
     arena.print_ladder(result, Console())
     if json_file is not None:
         result.save(json_file)
@@ -296,13 +268,13 @@ def _find_modules_here() -> None:
         sys.path.append(os.getcwd())
 
 
-def _play(play: "Callable[[Callable[[Progress], None]], Result]", results: Path | None) -> "Result":
-    """Run a duel or ladder with progress; Ctrl-C ends the command and says what is kept."""
+def _play(play: Callable[..., Result], results: Path | None) -> Result:
+    """Run a duel or ladder with its results in a file and with progress; Ctrl-C ends the command and says what is kept."""
     from settebello.arena import ProgressBar
 
     with ProgressBar(Console(stderr=True)) as bar:
         try:
-            return play(bar)
+            return play(path=results, progress=bar)
         except KeyboardInterrupt:
             done = bar.last
     so_far = "before the first results" if done is None else f"after {done.deals:,} of {done.expected:,} deals"

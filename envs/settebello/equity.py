@@ -37,7 +37,7 @@ def variant_name(game: str, napoletana: bool) -> str:
 
 
 @functools.cache
-def deal_results(game: str, napoletana: bool = False) -> npt.NDArray[np.float64]:
+def deal_distribution(game: str, napoletana: bool = False) -> npt.NDArray[np.float64]:
     """Distribution of the result of one deal between equal players.
 
     Returns:
@@ -61,7 +61,7 @@ def equity_table(game: str, target: int, napoletana: bool = False) -> npt.NDArra
         ``[1, a, b]`` for a side with a points when the other one, with b, deals next. ``size`` covers every score that one
         deal can lead to from below the target.
     """
-    results = deal_results(game, napoletana)
+    results = deal_distribution(game, napoletana)
     by_dealer = (results, results.T)  # [i, j]: the side in question makes i, the other j
     size = target + len(results)
     first, second = np.arange(size)[:, None], np.arange(size)

@@ -5,7 +5,6 @@ functions at the end of this file, and Numba picks the game's own at compile tim
 """
 
 import dataclasses
-import difflib
 import hashlib
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
@@ -33,7 +32,7 @@ from settebello.bazzica.sample import BazzicaWorlds
 from settebello.bazzica.state import STATE_DTYPE as BAZZICA_DTYPE
 from settebello.cards import NUM_CARDS
 from settebello.errors import OptionError
-from settebello.options import Options
+from settebello.options import Options, near_name
 from settebello.spec import Field, row_size
 from settebello.tressette.options import TressetteOptions
 from settebello.tressette.sample import TressetteWorlds
@@ -211,9 +210,7 @@ def get_game(game_id: str) -> Game:
         OptionError: there is no such game.
     """
     if not isinstance(game_id, str) or game_id not in GAMES:
-        near = difflib.get_close_matches(str(game_id), GAMES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise OptionError(f"unknown game {game_id!r}{hint} (games: {', '.join(GAMES)})")
+        raise OptionError(f"unknown game {game_id!r}{near_name(game_id, GAMES)} (games: {', '.join(GAMES)})")
     return GAMES[game_id]
 
 

@@ -47,6 +47,14 @@ def _source_stamp() -> tuple[float, int]:
 
 
 _STAMP = _source_stamp()
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}  # of all kernels
+
+
+def _stamp_cache(compiled: Any) -> None:
+    """Tie the cache entry of a kernel to all kernel sources."""
+    cache_file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(cache_file, "_source_stamp"):
+        cache_file._source_stamp = _STAMP
 
 
 @overload
@@ -62,7 +70,7 @@ def kernel(function: Any = None, /, *, inline: bool = False, signature: Any = No
     """
 
     def decorate(function: Function) -> Function:
-        options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": inline}
+        options = _OPTIONS | {"forceinline": inline}
         arguments = () if signature is None else (signature,)
         if DISABLED:
             return cast(Function, numba.njit(*arguments, **options)(function))
@@ -70,9 +78,7 @@ def kernel(function: Any = None, /, *, inline: bool = False, signature: Any = No
             dispatcher = numba.njit(cache=True, **options)(function)
         except RuntimeError:  # no writable cache folder: Numba refuses cache=True
             return cast(Function, numba.njit(*arguments, **options)(function))
-        cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-        if hasattr(cache_file, "_source_stamp"):
-            cache_file._source_stamp = _STAMP
+        _stamp_cache(dispatcher)
         if signature is not None:
             with typeinfer.register_dispatcher(dispatcher):  # a kernel that calls itself is not yet a global here
                 dispatcher.compile(signature)
@@ -100,10 +106,10 @@ def address(function: Any, signature: Any) -> Any:
     renamed = types.FunctionType(plain.__code__, plain.__globals__, plain.__name__, plain.__defaults__)
     renamed.__module__ = plain.__module__
     renamed.__qualname__ = f"{plain.__qualname__}_address"  # names the cache entry, which must not be the kernel's
-    compiled: Any = CFunc(renamed, normalize_signature(signature), locals={}, options={"error_model": "numpy", "nogil": True})
+    compiled: Any = CFunc(renamed, normalize_signature(signature), locals={}, options=_OPTIONS)
     try:
         compiled.enable_caching()
-        compiled._cache._cache_file._source_stamp = _STAMP
+        _stamp_cache(compiled)
     except RuntimeError:  # no writable cache folder
         pass
     compiled.compile()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import numbers
 import operator
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, Self
@@ -27,6 +28,12 @@ def check_choice(name: str, value: object, allowed: Collection[object]) -> None:
         raise OptionError(f"{name}={value!r}: allowed are {', '.join(repr(choice) for choice in allowed)}")
 
 
+def near_name(name: object, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the known one that was meant, if one is near."""
+    near = difflib.get_close_matches(str(name), known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 def whole_number(value: object) -> int | None:
     """The value as int if it is of an integer type, NumPy's included; None for bools and everything else."""
     if isinstance(value, bool | np.bool_):
@@ -47,6 +54,18 @@ def check_int(name: str, value: object, low: int, high: int) -> int:
     if number is None or not low <= number <= high:
         raise OptionError(f"{name}={value!r}: expected a whole number from {low} to {high}")
     return number
+
+
+def check_real(name: str, value: object, low: float, high: float) -> float:
+    """The value as float, if it is a number in low..high.
+
+    Raises:
+        OptionError: naming the option, the value and what is allowed.
+    """
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not number or not low <= value <= high:  # type: ignore[operator]
+        raise OptionError(f"{name}={value!r}: expected a number from {low:g} to {high:g}")
+    return float(value)  # type: ignore[arg-type]
 
 
 def is_list(value: object) -> bool:
@@ -105,7 +124,5 @@ class Options:
         known = [*names, *border]
         for name in options:
             if name not in names:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise OptionError(f"unknown option {name!r}{hint} (options: {', '.join(known)})")
+                raise OptionError(f"unknown option {name!r}{near_name(name, known)} (options: {', '.join(known)})")
         return cls(**options)

@@ -483,7 +483,7 @@ class LearnerVectorEnv(VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
 
     def _memory(self) -> list[Any]:
         """Copies of all that a step or a reset changes; nothing when no opponent is asked, since then nothing can fail."""
-        return [] if not self._seating.asked else [value.copy() for value in self._changing()]
+        return [value.copy() for value in self._changing()] if self._seating.asked else []
 
     def _restore(self, memory: list[Any]) -> None:
         if not memory:

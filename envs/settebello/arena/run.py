@@ -21,6 +21,7 @@ from settebello.arena.play import MAX_DEALS, MAX_SEED, Chunk, Fault, Setup, Task
 from settebello.arena.tally import Tally
 from settebello.errors import ArenaError, OptionError
 from settebello.game import get_game
+from settebello.opponents.exported import MANIFEST
 from settebello.options import check_choice, check_int
 from settebello.output import check_output, write_json
 
@@ -205,16 +206,17 @@ class Store:
 def _source(source: Any) -> str:
     if not isinstance(source, str):
         return f"object of type {type(source).__module__}.{type(source).__qualname__}"
-    for part in (source, source.partition(":")[0]):  # a path, perhaps with parameters
-        file = Path(part)
-        if (file / "manifest.json").is_file():  # which names its weights by their sha256
-            file /= "manifest.json"
-        if file.is_file():  # other weights in a file of the same name are another opponent
-            return f"{source} sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
-    module = sys.modules.get(source.partition(":")[0])
-    code = getattr(module, "__file__", None)
-    if code is not None:  # so is a function in a module that was edited
-        return f"{source} sha256:{hashlib.sha256(Path(code).read_bytes()).hexdigest()}"
+    name = source.partition(":")[0]  # of a path or a module; perhaps parameters follow
+    folder = next((Path(part) for part in (source, name) if (Path(part) / MANIFEST).is_file()), None)
+    module_file = getattr(sys.modules.get(name), "__file__", None)
+    if folder is not None:
+        file = folder / MANIFEST  # which names the weights by their sha256
+    elif module_file is not None:
+        file = Path(module_file)
+    else:
+        file = Path(source)
+    if file.is_file():  # other weights or other code under the same name are another opponent
+        return f"{source} sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
     return source
 
 

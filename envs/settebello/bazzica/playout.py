@@ -6,13 +6,12 @@ from typing import Any, Final
 import numpy as np
 
 from settebello.bazzica.rules import BAPTISE_ACTION, BEST_PRIMIERA, DECLARE_ACTION, PICK, distribute, step
+from settebello.bazzica.sample import FIRST_EVENT
 from settebello.bazzica.state import BAPTISE, CAPTURED, DECLARE, NO_CARD, SCOPA, SWEPT
 from settebello.bits import advance, lowest_bit, popcount
 from settebello.cards import DENARI_MASK, NUM_RANKS, NUM_SUITS, SETTEBELLO, bit_of
 from settebello.jit import call, kernel
 from settebello.utility import deal_worth, expected_worth
-
-FIRST_EVENT: Final = 5  # in the register, after the deal and its four table cards
 
 # By hand 1..6 at its start: how surely a lead of one card, of one denari, of one point of primiera so far decides that point
 # (tanh of slope times lead, fitted to the outcomes of 230,000 deals between "medium" players), and points of scope and

@@ -51,6 +51,15 @@ def _act_rows(states: Any, rows: Any, policy: Any, words: Any, actions: Any) -> 
         actions[k] = call(policy, states[row], mix(words[row]))
 
 
+def seed_or_entropy(seed: int | None) -> int:
+    """The seed of an opponent; from the system's entropy for None.
+
+    Raises:
+        OptionError: it is not a whole number in 0..2**63-1.
+    """
+    return int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
+
+
 def check_rows(batch: BatchEnv, rows: Any) -> npt.NDArray[np.int64]:
     """Row numbers as int64 ``(n,)``.
 
@@ -109,7 +118,7 @@ class CompiledOpponent:
         Raises:
             OptionError: the seed is not a whole number in 0..2**63-1.
         """
-        self.seed = int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
+        self.seed = seed_or_entropy(seed)
         self._words = np.zeros(0, np.uint64)  # by row
         self._word = np.zeros(1, np.uint64)
         _seed_words(self._word, self.seed)

@@ -8,7 +8,6 @@ import copy
 import hashlib
 import itertools
 import json
-import numbers
 import os
 import reprlib
 from collections.abc import Mapping
@@ -18,11 +17,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from settebello.batch import BatchEnv, check_seed
-from settebello.errors import CheckpointError, OptionError
+from settebello.batch import BatchEnv
+from settebello.errors import CheckpointError
 from settebello.game import GAMES, get_game
 from settebello.information import Information
-from settebello.opponents.compiled import check_game, check_rows, check_turn
+from settebello.opponents.compiled import check_game, check_rows, check_turn, seed_or_entropy
+from settebello.options import check_real
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -229,11 +229,8 @@ class ExportedOpponent:
 
     def __init__(self, game: str, path: str | os.PathLike[str], seed: int | None = None, *, temperature: float = 0.0) -> None:
         of = get_game(game)
-        number = isinstance(temperature, numbers.Real) and not isinstance(temperature, bool | np.bool_)
-        if not number or not 0 <= temperature <= MAX_TEMPERATURE:
-            raise OptionError(f"temperature={temperature!r}: expected a number from 0 to {MAX_TEMPERATURE:g}")
+        self.temperature = check_real("temperature", temperature, 0, MAX_TEMPERATURE)
         self.game = of.id
-        self.temperature = float(temperature)
         self.reseed(seed)
         self.folder = checkpoint_folder(path)
         self._manifest = read_manifest(self.folder)
@@ -263,7 +260,7 @@ class ExportedOpponent:
         Raises:
             OptionError: the seed is not a whole number in 0..2**63-1.
         """
-        self.seed = int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
+        self.seed = seed_or_entropy(seed)
         self._rng = np.random.default_rng(self.seed)
 
     @property

@@ -55,6 +55,15 @@ def best_action(values: Any, expected: int) -> int:
 
 
 @kernel
+def only_world(known: Any, seat: int, tables: Any, scratch: Any, word: Any) -> Any:
+    """The one world that agrees with a redacted record of an open game, in an array of records that begins with it."""
+    prepare(known[0], seat, tables[0])
+    scratch[WORLD] = known[0]
+    fill_unknown(scratch[WORLD], seat, tables[0], word)
+    return scratch[WORLD:]
+
+
+@kernel
 def draw_world(known: Any, seat: int, tries: int, doubt: float, policy: Any, tables: Any, scratch: Any, word: Any) -> Any:
     """Put into ``scratch[WORLD]`` a world that agrees with a redacted record; returns the stream word.
 

@@ -1,7 +1,6 @@
 """Opponents that look ahead: ``search`` in worlds that agree with what it knows, ``cheat`` in the true one."""
 
 import dataclasses
-import difflib
 import functools
 import threading
 import time
@@ -10,26 +9,23 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from settebello.batch import BatchEnv, check_seed
+from settebello.batch import BatchEnv
 from settebello.bazzica.state import NUM_HANDS
-from settebello.cards import cards_in
 from settebello.equity import deal_utility
 from settebello.errors import OptionError
 from settebello.game import get_game
 from settebello.information import Information, redact_first
-from settebello.opponents.compiled import check_game, check_rows, check_turn, policy
-from settebello.opponents.flat import NUM_SCRATCH, flat_search, hash_record, only_action
+from settebello.opponents.compiled import check_game, check_rows, check_turn, policy, seed_or_entropy
+from settebello.opponents.flat import NUM_SCRATCH, flat_search, hash_record, only_action, only_world
 from settebello.opponents.tree import new_tree, tree_search
-from settebello.options import check_choice, check_int
+from settebello.options import check_choice, check_int, check_real, near_name
 from settebello.saved import unpack
-from settebello.tressette.rules import WORTH
 from settebello.utility import MAX_POINTS
 
 MAX_COUNT: Final = 1_000_000
 MAX_TRIES: Final = 1000
 MAX_BUDGET_MS: Final = 3_600_000.0
 MATCH_SCALE: Final = 20.0  # winning a match is worth about as many points of a deal
-LAST_TRICK: Final = 3  # in thirds
 ENDING_CARDS: Final = 10  # two-player endings with more in hand (hand_size above 10) take too long to solve
 CALIBRATION_SEED: Final = 7
 CALIBRATION_GAMES: Final = 4
@@ -41,17 +37,6 @@ _POINT_UTILITY: Final = _POINTS[:, None] - _POINTS
 @functools.lru_cache(maxsize=256)
 def _match_utility(game: str, target: int, napoletana: bool, dealer: int, first: int, second: int) -> npt.NDArray[np.float64]:
     return MATCH_SCALE * deal_utility(game, (first, second), dealer, target, MAX_POINTS, napoletana=napoletana)
-
-
-def check_real(name: str, value: object, low: float, high: float) -> float:
-    """The value as float, if it is a number in low..high.
-
-    Raises:
-        OptionError: naming the option, the value and what is allowed.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or not low <= value <= high:
-        raise OptionError(f"{name}={value!r}: expected a number from {low:g} to {high:g}")
-    return float(value)
 
 
 def _set(parameters: object, **values: int | float) -> None:
@@ -165,8 +150,7 @@ class _Lookahead:
         names = [field.name for field in dataclasses.fields(cls.parameters_type)]
         for name in parameters:
             if name not in names:
-                near = difflib.get_close_matches(name, [*names, "budget_ms"], n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = near_name(name, [*names, "budget_ms"])
                 raise OptionError(
                     f"unknown parameter {name!r} of level {cls.level!r}{hint} (parameters: budget_ms, {', '.join(names)})"
                 )
@@ -203,7 +187,7 @@ class _Lookahead:
         Raises:
             OptionError: the seed is not a whole number in 0..2**63-1.
         """
-        self.seed = int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
+        self.seed = seed_or_entropy(seed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.game, self.seed, self.parameters)
@@ -236,16 +220,17 @@ class _Lookahead:
         napoletana = self._game.id != "bazzica" and bool(state["napoletana"])
         return _match_utility(self.game, int(state["target"]), napoletana, int(state["dealer"]) % 2, first, second)
 
-    def _open_ending(self, state: Any) -> bool:
-        """Whether the stock of a two-player game is empty and few enough cards are left to play perfectly."""
-        cards = int(state["hand"][int(state["turn"])]).bit_count()
-        return bool(state["stock_start"] == state["deck_size"]) and cards <= ENDING_CARDS
-
-    def _total(self, state: Any) -> int:
-        """Thirds of the deck, and three for the last trick."""
+    def _is_open(self, state: Any) -> bool:
+        """Whether each seat can work out every card, and few enough are left to play perfectly."""
         if self._game.id == "bazzica":
-            return 0
-        return _thirds_of(int(state["deck_cards"]))
+            return bool(state["hand_number"] == NUM_HANDS)
+        no_stock = self._game.num_seats == 2 and bool(state["stock_start"] == state["deck_size"])
+        return no_stock and _cards_in_hand(state) <= ENDING_CARDS
+
+    def _play_known(self, worlds: npt.NDArray[Any], word: np.uint64) -> int:
+        """Perfect play in the first of full records, where it can be computed."""
+        seat, utility, medium = int(worlds[0]["turn"]), self._utility(worlds[0]), policy(self.game, "medium")
+        return int(self._exact.choose_known(worlds, seat, self._memory, utility, medium, self._values, word))
 
     def _with_budget(self, count: int) -> Any:
         return dataclasses.replace(self.parameters, **{self.parameters.budget: count})
@@ -354,20 +339,16 @@ class SearchOpponent(_Lookahead):
         return record
 
     def _look_ahead(self, record: npt.NDArray[Any]) -> int:
-        state, own = record[0], self.parameters
-        seat, total, utility = int(state["turn"]), self._total(state), self._utility(state)
-        medium, word = policy(self.game, "medium"), self._word(record)
-        exact, memory, tables, scratch, values = self._exact, self._memory, self._tables, self._scratch, self._values
-        if self._game.id == "bazzica":
-            if state["hand_number"] == NUM_HANDS:
-                return int(exact.choose_last_hand(record, seat, tables, scratch, memory, utility, medium, values, word))
-        elif self._game.num_seats == 2:
-            if self._open_ending(state):
-                return int(exact.choose_ending(record, seat, tables, scratch, memory, total, utility, medium, values, word))
-        elif int(state["hand"][seat]).bit_count() <= own.exact_cards:
-            worlds = max(1, round(own.worlds * own.exact_share))
-            few = (worlds, own.tries, own.doubt)
-            return int(exact.choose_open(record, seat, *few, tables, scratch, memory, total, utility, medium, values, word))
+        state, own, word = record[0], self.parameters, self._word(record)
+        seat, tables, scratch = int(state["turn"]), self._tables, self._scratch
+        if self._is_open(state):
+            return self._play_known(only_world(record, seat, tables, scratch, word), word)
+        utility, medium, values = self._utility(state), policy(self.game, "medium"), self._values
+        if self._game.num_seats == 4 and _cards_in_hand(state) <= own.exact_cards:
+            few = (max(1, round(own.worlds * own.exact_share)), own.tries, own.doubt)
+            return int(
+                self._exact.choose_open(record, seat, *few, tables, scratch, self._memory, utility, medium, values, word)
+            )
         sampling = (own.worlds, own.tries, own.doubt, own.caution, own.horizon)
         return int(flat_search(record, seat, *sampling, tables, scratch, utility, medium, values, word))
 
@@ -413,22 +394,19 @@ class CheatOpponent(_Lookahead):
         return record
 
     def _look_ahead(self, record: npt.NDArray[Any]) -> int:
-        state, own = record[0], self.parameters
-        seat, total, utility = int(state["turn"]), self._total(state), self._utility(state)
-        medium, word = policy(self.game, "medium"), self._word(record)
-        exact, memory, scratch, values = self._exact, self._memory, self._scratch, self._values
+        state, own, word = record[0], self.parameters, self._word(record)
+        if self._is_open(state) or (self._game.num_seats == 4 and _cards_in_hand(state) <= own.exact_cards):
+            return self._play_known(record, word)
         if len(self._tree) <= own.nodes:
             self._tree = new_tree(own.nodes)
-        if self._game.id == "bazzica":
-            if state["hand_number"] == NUM_HANDS:
-                tables = self._tables
-                return int(exact.choose_last_hand(record, seat, tables, scratch, memory, utility, medium, values, word))
-        elif self._game.num_seats == 2:
-            if self._open_ending(state):
-                return int(exact.choose_known(record, seat, memory, total, utility, medium, values, word))
-        elif int(state["hand"][seat]).bit_count() <= own.exact_cards:
-            return int(exact.choose_known(record, seat, memory, total, utility, medium, values, word))
-        return int(tree_search(record, own.nodes, own.exploration, scratch, utility, medium, self._tree, values, word))
+        utility, medium = self._utility(state), policy(self.game, "medium")
+        budget = (own.nodes, own.exploration)
+        return int(tree_search(record, *budget, self._scratch, utility, medium, self._tree, self._values, word))
+
+
+def _cards_in_hand(state: Any) -> int:
+    """Of the seat to move."""
+    return int(state["hand"][int(state["turn"])]).bit_count()
 
 
 def _exact_player(game: str) -> tuple[Any, npt.NDArray[Any]]:
@@ -442,8 +420,3 @@ def _exact_player(game: str) -> tuple[Any, npt.NDArray[Any]]:
     from settebello.tressette import open_hands, solver
 
     return tressette_moves, (solver if game == "tressette-2p" else open_hands).new_table()
-
-
-@functools.cache
-def _thirds_of(deck_cards: int) -> int:
-    return int(sum(WORTH[card] for card in cards_in(deck_cards))) + LAST_TRICK

@@ -4,44 +4,55 @@ from typing import Any
 
 import numpy as np
 
-from settebello.bits import lowest_bit
 from settebello.cards import NUM_CARDS
-from settebello.game import fill_unknown, prepare
+from settebello.game import prepare
 from settebello.jit import call, kernel
 from settebello.opponents.flat import NO_VALUE, WORLD, best_action, draw_world
 from settebello.tressette.open_hands import open_values
-from settebello.tressette.playout import thirds_worth
+from settebello.tressette.rules import LAST_TRICK, WORTH, side_of
 from settebello.tressette.solver import ending_values
+from settebello.utility import MAX_POINTS
+
+
+@kernel(inline=True)
+def all_thirds(state: Any) -> int:
+    """Thirds of the deck, the last trick included."""
+    total = np.int64(LAST_TRICK)
+    for card in range(NUM_CARDS):
+        if (state["deck_cards"] >> card) & 1:
+            total += WORTH[card]
+    return total
+
+
+@kernel(inline=True)
+def thirds_worth(state: Any, seat: int, own: int, total: int, utility: Any) -> float:
+    """What it is worth to the seat's side to end the deal with so many of ``total`` thirds (the last trick is 3 of them)."""
+    other = (total - own) // 3
+    own //= 3
+    side = side_of(seat)
+    first = (own if side == 0 else other) + np.int64(state["deal_points"][0])  # napoletane
+    second = (other if side == 0 else own) + np.int64(state["deal_points"][1])
+    value = utility[min(MAX_POINTS, first), min(MAX_POINTS, second)]
+    return value if side == 0 else -value
 
 
 @kernel
-def choose_ending(
-    known: Any, seat: int, tables: Any, scratch: Any, memory: Any, total: int, utility: Any, policy: Any, values: Any, word: Any
-) -> int:
-    """The best card of two players with the stock empty, when every card is known.
+def choose_known(states: Any, seat: int, memory: Any, utility: Any, policy: Any, values: Any, word: Any) -> int:
+    """The best card in the first of full records: of two players with no stock left, or of four players, all hands open.
 
-    Between cards that are worth the same, what "medium" plays, if it is one of them.
+    Between cards that are worth the same, what the policy plays, if it is one of them.
     """
-    prepare(known[0], seat, tables[0])
-    scratch[WORLD] = known[0]
-    fill_unknown(scratch[WORLD], seat, tables[0], word)
-    return choose_known(scratch[WORLD:], seat, memory, total, utility, policy, values, word)
-
-
-@kernel
-def choose_known(states: Any, seat: int, memory: Any, total: int, utility: Any, policy: Any, values: Any, word: Any) -> int:
-    """The best card in the first of full records: of two players with no stock left, or of four players, all hands open."""
     state = states[0]
     thirds = np.empty(NUM_CARDS, np.int64)
     if state["players"] == 2:
         ending_values(state, memory, thirds)
     else:
         open_values(state, memory, thirds)
-    sign = 1.0 if seat % 2 == 0 else -1.0
+    total = all_thirds(state)
     for card in range(NUM_CARDS):
         values[card] = NO_VALUE
         if (state["legal"] >> card) & 1:
-            values[card] = sign * thirds_worth(state, seat, thirds[card], total, utility)
+            values[card] = thirds_worth(state, seat, thirds[card], total, utility)
     return best_action(values, call(policy, state, word))
 
 
@@ -55,7 +66,6 @@ def choose_open(
     tables: Any,
     scratch: Any,
     memory: Any,
-    total: int,
     utility: Any,
     policy: Any,
     values: Any,
@@ -65,12 +75,10 @@ def choose_open(
 
     Perfect information Monte Carlo (Ginsberg 2001, "GIB: Imperfect information in a computationally challenging game").
     """
-    legal = known[0]["legal"]
-    if legal & (legal - 1) == 0:
-        return lowest_bit(legal)
     prepare(known[0], seat, tables[0])
+    legal = known[0]["legal"]
     thirds = np.empty(NUM_CARDS, np.int64)
-    sign = 1.0 if seat % 2 == 0 else -1.0
+    total = all_thirds(known[0])
     for card in range(NUM_CARDS):
         values[card] = 0.0 if (legal >> card) & 1 else NO_VALUE
     for _ in range(worlds):
@@ -78,5 +86,5 @@ def choose_open(
         open_values(scratch[WORLD], memory, thirds)
         for card in range(NUM_CARDS):
             if (legal >> card) & 1:
-                values[card] += sign * thirds_worth(known[0], seat, thirds[card], total, utility) / worlds
+                values[card] += thirds_worth(known[0], seat, thirds[card], total, utility) / worlds
     return best_action(values, call(policy, known[0], word))

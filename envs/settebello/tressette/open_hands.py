@@ -23,11 +23,8 @@ from settebello.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, mask_of
 from settebello.errors import OptionError
 from settebello.jit import kernel
 from settebello.options import check_int, is_list
-from settebello.tressette.rules import STRENGTH, WORTH
+from settebello.tressette.rules import DECK_THIRDS, LAST_TRICK, STRENGTH, WORTH
 from settebello.tressette.state import MAX_SEATS
-
-LAST_TRICK: Final = 3  # thirds
-DECK_THIRDS: Final = 32  # of a whole deck, last trick not counted
 
 SORTED: Final = np.array([card // NUM_RANKS * NUM_RANKS + STRENGTH[card] for card in range(NUM_CARDS)], np.int64)
 CARD: Final = np.argsort(SORTED)  # back from a bit's index to the card

@@ -7,9 +7,9 @@ import numpy as np
 from settebello.bits import advance, popcount
 from settebello.cards import suit_of
 from settebello.jit import call, kernel
-from settebello.tressette.rules import WORTH, distribute, side_of, step
+from settebello.tressette.rules import WORTH, distribute, step
 from settebello.tressette.state import DRAW
-from settebello.utility import MAX_POINTS, deal_worth
+from settebello.utility import deal_worth
 
 
 @kernel
@@ -39,17 +39,6 @@ def plausibility(world: Any, replayed: Any, seat: int, doubt: float, policy: Any
                 result *= doubt
         step(replayed, card)
     return result
-
-
-@kernel(inline=True)
-def thirds_worth(state: Any, seat: int, own: int, total: int, utility: Any) -> float:
-    """What it is worth to side 0 that the seat's side ends the deal with so many of ``total`` thirds (the last trick is 3)."""
-    other = (total - own) // 3
-    own //= 3
-    side = side_of(seat)
-    first = (own if side == 0 else other) + np.int64(state["deal_points"][0])  # napoletane
-    second = (other if side == 0 else own) + np.int64(state["deal_points"][1])
-    return utility[min(MAX_POINTS, first), min(MAX_POINTS, second)]
 
 
 @kernel

@@ -28,6 +28,8 @@ NAPOLETANA_RANKS: Final = 3  # ranks 0, 1, 2: ace, two, three
 # RULES Strength: within a suit, strongest first 3 2 A R C F 7 6 5 4. Worth: A 3 thirds; 3, 2, R, C, F 1 each.
 STRENGTH: Final = np.array([9 - "32ARCF7654".index(RANK_LETTERS[card % NUM_RANKS]) for card in range(NUM_CARDS)], np.int64)
 WORTH: Final = np.array([{"A": 3}.get(letter, int(letter in "32RCF")) for letter in RANK_LETTERS] * NUM_SUITS, np.int64)
+DECK_THIRDS: Final = int(WORTH.sum())
+LAST_TRICK: Final = 3  # in thirds: floor(thirds / 3) + 1 == floor((thirds + 3) / 3)
 NAPOLETANA_MASK: Final = np.array(
     [mask_of(card_at(suit, rank) for rank in range(NAPOLETANA_RANKS)) for suit in range(NUM_SUITS)], np.int64
 )

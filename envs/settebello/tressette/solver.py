@@ -22,11 +22,9 @@ from settebello.cards import FULL_DECK, NUM_CARDS, NUM_RANKS, NUM_SUITS, cards_i
 from settebello.errors import OptionError
 from settebello.jit import kernel
 from settebello.options import check_int
-from settebello.tressette.rules import STRENGTH, WORTH
+from settebello.tressette.rules import DECK_THIRDS, LAST_TRICK, STRENGTH, WORTH
 
 MAX_HAND: Final = 10
-LAST_TRICK: Final = 3  # thirds
-DECK_THIRDS: Final = int(WORTH.sum())
 
 # Inside, a card set has a lane of 16 bits for each suit, weakest card lowest: 4 5 6 7 - F C R A 2 3. The bit between 7 and F
 # is never set, so what spreads from a card to its neighbour of equal worth stops there by itself.
