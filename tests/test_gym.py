@@ -721,6 +721,14 @@ def test_copies_go_on_identically(game: str, asked: bool) -> None:
     assert same(fresh.reset(seed=1), make(game).reset(seed=1))
 
 
+def test_addresses_of_compiled_code_do_not_travel() -> None:
+    env = make("bazzica", opponent="medium")
+    env.reset(seed=1)
+    assert "policies" in vars(env._seating)
+    for other in (env.clone(), copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert "policies" not in vars(other._seating)  # in another process they would lead anywhere
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_saved_games(game: str) -> None:
     env = make(game, seat=1)

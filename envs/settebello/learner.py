@@ -1,5 +1,6 @@
 """A learner's seat with opponents at all others: what the two Gymnasium environments share."""
 
+import functools
 from typing import Any, Final
 
 import numpy as np
@@ -142,10 +143,13 @@ class Seating:
         self._levels = tuple(player if isinstance(player, str) else "random" for player in (other, mate))
         self._game = game
 
-    @property
+    @functools.cached_property
     def policies(self) -> tuple[Any, Any]:
         """Addresses of the policies of opponents and partner; of "random", never called, for those that are asked."""
         return policy(self._game.id, self._levels[0]), policy(self._game.id, self._levels[1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "policies"}  # addresses are of this process
 
     def player(self, learner: int, seat: int) -> Opponent:
         """The object that plays a seat."""
