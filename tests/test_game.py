@@ -1,12 +1,15 @@
 """The registry of games, and what checkpoints know of a game."""
 
 import dataclasses
+import random
 
+import numpy as np
 import pytest
 
 from settebello import GAMES
 from settebello.errors import OptionError
 from settebello.game import get_game
+from tests.engine import make_env
 
 
 def test_ids_agents_and_names() -> None:
@@ -30,3 +33,42 @@ def test_spec_hash_is_of_layout_bounds_and_version_not_of_the_wording() -> None:
     hashes = {name: variant.spec_hash() for name, variant in variants.items()}
     assert hashes.pop("reworded") == game.spec_hash()
     assert len({game.spec_hash(), *hashes.values(), *(other.spec_hash() for other in GAMES.values())}) == 6
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_exchanging_equal_suits_exchanges_their_elements_and_actions(game: str) -> None:
+    of = GAMES[game]
+    observed, whole, acted = of.row_suits(), of.row_suits(state=True), of.action_suits()
+    for layout, size in ((observed, of.obs_size), (whole, of.state_size), (acted, of.num_actions)):
+        everything = np.concatenate([layout.by_suit.ravel(), layout.rest])
+        assert sorted(everything.tolist()) == list(range(size))
+    rng = random.Random(game)
+    options = {} if game == "bazzica" else {"napoletana": True}
+    moved = 0
+    for _ in range(20):
+        places = rng.sample(range(len(of.equal_suits)), len(of.equal_suits))
+        suit_to = list(range(4))
+        for place, suit in zip(places, of.equal_suits, strict=True):
+            suit_to[suit] = of.equal_suits[place]
+        deck = rng.sample(range(40), 40)
+        first, second = make_env(game, options), make_env(game, options)
+        first.reset(seed=1, options={"deck": deck, "dealer": 0})
+        second.reset(seed=1, options={"deck": [suit_to[card // 10] * 10 + card % 10 for card in deck], "dealer": 0})
+        exchanged = [np.arange(size) for size in (of.obs_size, of.state_size, of.num_actions)]
+        for layout, order in zip((observed, whole, acted), exchanged, strict=True):
+            order[layout.by_suit] = layout.by_suit[places]  # where an element or an action is then
+        for _ in range(30):
+            agent = first.agent_selection
+            assert second.agent_selection == agent
+            for env_agent in first.agents:
+                ours, theirs = first.observe(env_agent)["observation"], second.observe(env_agent)["observation"]
+                assert theirs[exchanged[0]].tolist() == ours.tolist()
+            assert second.state()[exchanged[1]].tolist() == first.state().tolist()
+            assert second.action_masks()[exchanged[2]].tolist() == first.action_masks().tolist()
+            action = rng.choice(np.flatnonzero(first.action_masks()).tolist())
+            first.step(action)
+            second.step(int(exchanged[2][action]))
+            moved += 1
+            if first.snapshot()["last_deal"]:
+                break
+    assert moved > 300

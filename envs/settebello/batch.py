@@ -80,6 +80,14 @@ def first_illegal(states: Any, actions: Any) -> int:
     return -1
 
 
+@kernel(inline=True)
+def start_anew(state: Any, score: Any) -> None:
+    """Keep the score of a game that is over, and start the row's next one."""
+    score[0] = state["score"][0]
+    score[1] = state["score"][1]
+    new_game(state)
+
+
 @kernel
 def step_games(
     states: Any, actions: Any, rewards: Any, dones: Any, scores: Any, seats: Any, rows8: Any, rows64: Any, masks64: Any
@@ -96,9 +104,7 @@ def step_games(
         over = state["over"] != 0
         dones[i] = over
         if over:
-            scores[i, 0] = state["score"][0]
-            scores[i, 1] = state["score"][1]
-            new_game(state)
+            start_anew(state, scores[i])
         seats[i] = state["turn"]
         show(state, rows8[i], rows64[i], masks64[i])
 

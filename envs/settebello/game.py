@@ -30,7 +30,7 @@ import settebello.tressette.views
 from settebello.bazzica.options import BazzicaOptions
 from settebello.bazzica.sample import BazzicaWorlds
 from settebello.bazzica.state import STATE_DTYPE as BAZZICA_DTYPE
-from settebello.cards import NUM_CARDS
+from settebello.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
 from settebello.errors import OptionError
 from settebello.options import Options, near_name
 from settebello.spec import Field, row_size
@@ -50,6 +50,21 @@ class Worlds(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
+class SuitLayout:
+    """Which elements of a row, or which actions, belong to suits that the rules do not tell apart.
+
+    Exchanging two rows of ``by_suit`` in an observation gives the observation of the same game with these suits exchanged.
+
+    Attributes:
+        by_suit: int64 ``(suits, k)``, a row for each of these suits; the elements of a column mean the same.
+        rest: int64 ``(m,)``, all others, in order.
+    """
+
+    by_suit: npt.NDArray[np.int64]
+    rest: npt.NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True)
 class Game:
     """One game. Everything above the rules goes through this.
 
@@ -64,6 +79,7 @@ class Game:
         mask_size: int8 elements of a mask row: num_actions rounded up to a multiple of 8.
         fields: parts of an observation row.
         state_fields: parts that ``state()`` adds to the observation row.
+        equal_suits: suits that the rules do not tell apart.
     """
 
     id: str
@@ -75,6 +91,7 @@ class Game:
     num_actions: int
     fields: tuple[Field, ...]
     state_fields: tuple[Field, ...]
+    equal_suits: tuple[int, ...]
     options_type: type[TressetteOptions] | type[BazzicaOptions]
     fixed_options: Mapping[str, Any]
     option_fields: tuple[str, ...]
@@ -139,6 +156,23 @@ class Game:
         high = np.repeat(np.array([entry[4] for entry in spec], np.int8), widths)
         return low, high
 
+    def row_suits(self, *, state: bool = False) -> SuitLayout:
+        """Which elements of an observation (of a ``state()``) row belong to suits that the rules do not tell apart."""
+        suits = []
+        for field in self.fields + (self.state_fields if state else ()):
+            has_suits = field.by_suit or field.width == NUM_CARDS
+            suits.append(np.repeat(np.arange(NUM_SUITS), field.width // NUM_SUITS) if has_suits else np.full(field.width, -1))
+        return self._suit_layout(np.concatenate(suits))
+
+    def action_suits(self) -> SuitLayout:
+        """Which actions are of cards of suits that the rules do not tell apart."""
+        of_cards = np.tile(np.repeat(np.arange(NUM_SUITS), NUM_RANKS), self.num_actions // NUM_CARDS)  # in bazzica twice
+        return self._suit_layout(np.concatenate([of_cards, np.full(self.num_actions % NUM_CARDS, -1)]))
+
+    def _suit_layout(self, suits: npt.NDArray[Any]) -> SuitLayout:
+        by_suit = np.stack([np.flatnonzero(suits == suit) for suit in self.equal_suits])
+        return SuitLayout(by_suit, np.flatnonzero(~np.isin(suits, self.equal_suits)))
+
     def spec_hash(self) -> str:
         """SHA-256 of what a network depends on: version, number of actions, and the observation's names, places and bounds."""
         text = repr((self.id, self.version, self.num_actions, [entry[:5] for entry in self.obs_spec()]))
@@ -164,6 +198,7 @@ def _tressette(players: int) -> Game:
         num_actions=settebello.tressette.rules.NUM_ACTIONS,
         fields=settebello.tressette.observe.fields(players),
         state_fields=_critic_fields(*hands),
+        equal_suits=(0, 1, 2, 3),
         options_type=TressetteOptions,
         fixed_options=MappingProxyType({"players": players}),
         option_fields=(
@@ -189,6 +224,7 @@ _BAZZICA: Final = Game(
     num_actions=settebello.bazzica.rules.NUM_ACTIONS,
     fields=settebello.bazzica.observe.FIELDS,
     state_fields=_critic_fields("next"),
+    equal_suits=(1, 2, 3),  # denari count, and have the jollies
     options_type=BazzicaOptions,
     fixed_options=MappingProxyType({}),
     option_fields=("target", "low_sum_max", "declaration_points", "last_card_scopa", "single_deal", "points_reward"),

@@ -9,19 +9,9 @@ from settebello.game import prepare
 from settebello.jit import call, kernel
 from settebello.opponents.flat import NO_VALUE, WORLD, best_action, draw_world
 from settebello.tressette.open_hands import open_values
-from settebello.tressette.rules import LAST_TRICK, WORTH, side_of
-from settebello.tressette.solver import ending_values
+from settebello.tressette.rules import all_thirds, side_of
+from settebello.tressette.solver import ending_value, ending_values, is_ending
 from settebello.utility import MAX_POINTS
-
-
-@kernel(inline=True)
-def all_thirds(state: Any) -> int:
-    """Thirds of the deck, the last trick included."""
-    total = np.int64(LAST_TRICK)
-    for card in range(NUM_CARDS):
-        if (state["deck_cards"] >> card) & 1:
-            total += WORTH[card]
-    return total
 
 
 @kernel(inline=True)
@@ -54,6 +44,31 @@ def choose_known(states: Any, seat: int, memory: Any, utility: Any, policy: Any,
         if (state["legal"] >> card) & 1:
             values[card] = thirds_worth(state, seat, thirds[card], total, utility)
     return best_action(values, call(policy, state, word))
+
+
+@kernel
+def leaf_values(states: Any, seat: int, memory: Any, values: Any, known: Any) -> None:
+    """What each deal has brought the seat's side so far, own points minus the others'; with its rest where that is exact.
+
+    Args:
+        states: N full records of single deals.
+        seat: that seat.
+        memory: table of the solver.
+        values: float64 ``(N,)``, filled.
+        known: bool ``(N,)``, filled: whether the rest is in it, as the deal is over or can be solved.
+    """
+    sign = 1.0 if side_of(seat) == 0 else -1.0
+    total = all_thirds(states[0])
+    for i in range(len(states)):
+        state = states[i]
+        result = np.float64(state["deal_points"][0]) - np.float64(state["deal_points"][1])
+        known[i] = state["over"] != 0
+        if is_ending(state):
+            final = ending_value(state, memory)
+            rest = np.float64(final // 3 - (total - final) // 3)
+            result += rest if side_of(np.int64(state["turn"])) == 0 else -rest
+            known[i] = True
+        values[i] = sign * result
 
 
 @kernel

@@ -40,17 +40,17 @@ def fields(players: int) -> tuple[Field, ...]:
         Field("leader", players, "seat that led this trick or is to lead it, one-hot"),
         Field("dealer", players, "dealer, one-hot"),
         Field("winning", players, "seat whose card is winning the trick, one-hot; all zero before the lead"),
-        Field("led_suit", NUM_SUITS, "suit led, one-hot; all zero before the lead"),
+        Field("led_suit", NUM_SUITS, "suit led, one-hot; all zero before the lead", by_suit=True),
         Field("option_napoletana", 1, "option napoletana is on"),
         Field("option_deal", 1, "episode is a single deal"),
         Field("option_points", 1, "reward is points"),
         Field("over", 1, "the game is over"),
         *(
-            Field(f"void_{name}", NUM_SUITS, f"suits the hidden hand of `{name}` has none of: it failed to follow")
+            Field(f"void_{name}", NUM_SUITS, f"suits that the hidden hand of `{name}` lacks: it failed to follow", by_suit=True)
             for name in relative
         ),
         *(
-            Field(f"napoletane_{name}", NUM_SUITS, f"suits of which `{name}` announced a napoletana this deal")
+            Field(f"napoletane_{name}", NUM_SUITS, f"suits of which `{name}` announced a napoletana this deal", by_suit=True)
             for name in relative
         ),
         Field("hand_sizes", players, "cards in each hand", NUM_CARDS // players),

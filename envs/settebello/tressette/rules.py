@@ -42,6 +42,16 @@ def side_of(seat: int) -> int:
 
 
 @kernel(inline=True)
+def all_thirds(state: Any) -> int:
+    """Thirds of the deck, the last trick included."""
+    total = np.int64(LAST_TRICK)
+    for card in range(NUM_CARDS):
+        if (state["deck_cards"] >> card) & 1:
+            total += WORTH[card]
+    return total
+
+
+@kernel(inline=True)
 def write_register(state: Any, code: int) -> None:
     """Append one event code to the public register of the deal."""
     state["register"][state["register_size"]] = code
@@ -164,6 +174,13 @@ def finish(state: Any, side: int) -> None:
         state["reward"][1 - side] = -1
 
 
+@kernel(inline=True)
+def finish_deal(state: Any) -> None:
+    """A single deal is over; the side with more points, napoletane included, has won."""
+    result = state["deal_points"][0] - state["deal_points"][1]
+    finish(state, 0 if result > 0 else 1 if result < 0 else NOBODY)
+
+
 @kernel
 def count_deal(state: Any, last_side: int) -> None:
     """RULES End of the deal: thirds without the fraction, 1 for the last trick; then the match ends or a deal follows."""
@@ -177,8 +194,7 @@ def count_deal(state: Any, last_side: int) -> None:
     # RULES Match: the target is looked at only at the end of a deal, and level scores play on.
     lead = state["score"][0] - state["score"][1]
     if state["single_deal"]:
-        result = state["deal_points"][0] - state["deal_points"][1]
-        finish(state, 0 if result > 0 else 1 if result < 0 else NOBODY)
+        finish_deal(state)
     elif lead != 0 and max(state["score"][0], state["score"][1]) >= state["target"]:
         finish(state, 0 if lead > 0 else 1)
     else:

@@ -22,7 +22,16 @@ from settebello.cards import FULL_DECK, NUM_CARDS, NUM_RANKS, NUM_SUITS, cards_i
 from settebello.errors import OptionError
 from settebello.jit import kernel
 from settebello.options import check_int
-from settebello.tressette.rules import DECK_THIRDS, LAST_TRICK, STRENGTH, WORTH
+from settebello.tressette.rules import (
+    DECK_THIRDS,
+    LAST_TRICK,
+    STRENGTH,
+    WORTH,
+    all_thirds,
+    finish_deal,
+    score_points,
+    side_of,
+)
 
 MAX_HAND: Final = 10
 
@@ -415,6 +424,27 @@ def ending_value(state: Any, table: Any) -> int:
     other |= led
     total = taken + other_taken + _worth(hand | other) + LAST_TRICK
     return _floor(total - _settle(other, hand, led, other_taken, total, table), total)
+
+
+@kernel(inline=True)
+def is_ending(state: Any) -> bool:
+    """Whether a game of two players goes on with no stock left and few enough cards to be solved: both hands are known."""
+    open_hands = state["players"] == 2 and state["stock_start"] == state["deck_size"] and state["over"] == 0
+    return open_hands and popcount(state["hand"][state["turn"]]) <= MAX_HAND
+
+
+@kernel
+def settle(state: Any, table: Any) -> None:
+    """Count a single deal as if both had played on perfectly from where ``is_ending`` holds; it is over then.
+
+    Score and deal points are those of the count, and the reward of the step before is increased by it; hands, taken cards and
+    the register stay as they are.
+    """
+    side = side_of(np.int64(state["turn"]))
+    final = ending_value(state, table)
+    score_points(state, side, final // 3)
+    score_points(state, 1 - side, (all_thirds(state) - final) // 3)
+    finish_deal(state)
 
 
 @kernel

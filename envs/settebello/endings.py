@@ -1,0 +1,90 @@
+"""Two-player Tressette with the stock empty, many games at once: the best cards, or the end of the deal there and then."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from settebello.batch import BatchEnv, show, start_anew
+from settebello.cards import NUM_CARDS
+from settebello.errors import OptionError
+from settebello.jit import kernel
+from settebello.tressette.solver import ending_values, is_ending, new_table, settle
+
+
+@kernel
+def _settle_games(
+    states: Any, table: Any, rewards: Any, dones: Any, scores: Any, seats: Any, rows8: Any, rows64: Any, masks64: Any
+) -> None:
+    for i in range(len(states)):
+        state = states[i]
+        if not is_ending(state):
+            continue
+        settle(state, table)
+        rewards[i, 0] = state["reward"][0]
+        rewards[i, 1] = state["reward"][1]
+        dones[i] = True
+        start_anew(state, scores[i])
+        seats[i] = state["turn"]
+        show(state, rows8[i], rows64[i], masks64[i])
+
+
+@kernel
+def _best_cards(states: Any, rows: Any, table: Any, actions: Any) -> None:
+    values = np.empty(NUM_CARDS, np.int64)
+    for k in range(len(rows)):
+        state = states[rows[k]]
+        actions[k] = -1
+        if is_ending(state):
+            ending_values(state, table, values)
+            actions[k] = np.argmax(values)
+
+
+@functools.cache
+def _table() -> npt.NDArray[np.int64]:
+    return new_table()
+
+
+def settle_endings(batch: BatchEnv) -> None:
+    """End each deal of two-player Tressette whose stock is empty, with the points that perfect play of both would bring.
+
+    Both seats know all cards there. To be called after each step of the batch: in the rows that end here, the reward and the
+    end that the step returned (the same arrays) become those of the whole deal, and the row shows its next game.
+
+    Raises:
+        OptionError: the games are other ones, or their episodes are matches.
+    """
+    if batch.game != "tressette-2p" or not batch.options.record()[0]["single_deal"]:
+        raise OptionError(f"settle_endings: expected games of 'tressette-2p' with episode='deal', got {batch.game!r}")
+    _settle_games(
+        batch._states,
+        _table(),
+        batch._reward,
+        batch._done,
+        batch.final_score,
+        batch.seat,
+        batch.observation,
+        batch._rows64,
+        batch._masks64,
+    )
+
+
+def ending_actions(batch: BatchEnv, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+    """A best card for the seat to move where the stock of two-player Tressette is empty: what it saw tells the hidden hand.
+
+    Args:
+        batch: games of ``tressette-2p``.
+        rows: ``(n,)``, rows of it.
+
+    Returns:
+        int64 ``(n,)``, by row the first of the cards that are best in points of the deal, -1 where there is still a stock.
+
+    Raises:
+        OptionError: the games are other ones.
+    """
+    if batch.game != "tressette-2p":
+        raise OptionError(f"ending_actions: expected games of 'tressette-2p', got {batch.game!r}")
+    actions = np.zeros(len(rows), np.int64)
+    _best_cards(batch._states, np.asarray(rows, np.int64), _table(), actions)
+    return actions
