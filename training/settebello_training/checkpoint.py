@@ -67,6 +67,8 @@ def save_checkpoint(
     weights: Mapping[str, Tensor],
     trainer: Mapping[str, Tensor] | None = None,
     progress: Mapping[str, Any] | None = None,
+    *,
+    critic: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Write a checkpoint into a folder, over the one that is there.
 
@@ -76,12 +78,13 @@ def save_checkpoint(
         weights: the network's parameters by name.
         trainer: what resuming needs besides, by name.
         progress: plain values for the manifest: counters, evaluations.
+        critic: parameters by name of a network that values ``state()`` rows, for opponents that look ahead with it.
 
     Raises:
         CheckpointError: weights are not finite (the checkpoint that is there stays), or the folder cannot be written.
     """
-    for name, tensor in weights.items():
-        if not bool(torch.isfinite(tensor).all()):
+    for name, tensor in {**(trainer or {}), **(critic or {}), **weights}.items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise CheckpointError(
                 f"checkpoint {folder}: weights {name!r} hold values that are not finite numbers; not saved, the last "
                 "checkpoint is kept; resume from it with a lower lr"
@@ -100,6 +103,8 @@ def save_checkpoint(
         "files": {},
     }
     parts: list[tuple[str, Mapping[str, Tensor]]] = [("weights", weights)]
+    if critic is not None:
+        parts.append(("critic", critic))
     if trainer is not None:
         parts.append(("trainer", trainer))
     try:
@@ -112,7 +117,8 @@ def save_checkpoint(
             manifest["files"][part] = {"name": name, "bytes": len(data), "sha256": digest}
         write_atomically(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
         kept = {entry["name"] for entry in manifest["files"].values()}
-        for pattern in ("weights-*.safetensors", "trainer-*.safetensors", ".*.tmp"):  # the last: of a writer that was killed
+        written = [f"{part}-*.safetensors" for part in ("weights", "critic", "trainer")]
+        for pattern in (*written, ".*.tmp"):  # the last: of a writer that was killed
             for old in folder.glob(pattern):
                 if old.name not in kept:
                     old.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ MAX_SEED: Final = 2**20 - 1
 # deals have seeds from 2**62 on: nothing is measured on deals that anything was trained on.
 SEEDS_PER_RUN: Final = 2**20
 MAX_DEALS: Final = 2**32  # of one arena seed
+MATCH_FIELDS: Final = ("option_deal", "option_points", "score", "target", "deal_number")
 OWN_OPTIONS: Final = ("episode", "reward", "illegal", "seed")  # environment arguments that the trainer sets itself
 
 
@@ -38,7 +39,19 @@ class TrainConfig:
         rollout_steps: moves of each game per update.
         epochs: passes over the collected decisions per update.
         minibatch: decisions per optimiser step.
-        hidden: widths of the hidden layers.
+        hidden: widths of the hidden layers, of the policy and of the critic; a fifth of each is for each equal suit.
+        critic: "all": advantages come from a second network that sees all hands, in training only; "own": from the policy's
+            own value.
+        exact_endings: two-player Tressette, episodes of one deal: a deal ends when the stock is empty, with the exact result,
+            both in training and in evaluations. Nothing elsewhere.
+        teacher: a level that all seats are played by at first, while the policy learns to do the same; "": none.
+        teacher_decisions: how many decisions of it; they count towards the budget. Then self-play goes on from there.
+        teacher_lr: learning rate meanwhile.
+        pool_share: share of the games in which one side is played by one of the pool.
+        pool_levels: opponents in the pool, as commands take them: levels, paths of trained ones, ``module:function``.
+        pool_size: older selves in the pool, at most.
+        pool_interval: updates between two of them.
+        average: decay per update of the averaged weights, which are what is measured and exported; 0: the last weights.
         lr, lr_end: learning rate of Adam.
         clip: PPO's bound on how far the probability ratio may leave 1.
         gamma: discount per own decision. Deals are short: 1.
@@ -49,7 +62,9 @@ class TrainConfig:
         threads: CPU threads of torch; 0 takes the cores this process may use.
         checkpoint_minutes: minutes between checkpoints.
         evaluations: how often the learning curve is measured, evenly over the budget.
+        curve_levels: opponents that the curve is measured against, as commands take them.
         curve_deals: mirrored deals of each of those measurements, the same ones each time.
+        keep_best: the weights that did best on the curve, over all its opponents, are what is kept; else the last ones.
         eval_deals: mirrored deals of the final evaluation against each level.
         greedy: whether evaluations play the most probable card instead of drawing one.
         tensorboard: whether scalars are written for tensorboard.
@@ -67,7 +82,17 @@ class TrainConfig:
     rollout_steps: int = 40
     epochs: int = 2
     minibatch: int = 1024
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: tuple[int, ...] = (320, 320)
+    critic: str = "all"
+    exact_endings: bool = True
+    teacher: str = ""
+    teacher_decisions: int = 0
+    teacher_lr: float = 1e-3
+    pool_share: float = 0.0
+    pool_levels: tuple[str, ...] = ()
+    pool_size: int = 8
+    pool_interval: int = 20
+    average: float = 0.0
     lr: float = 2e-3
     lr_end: float = 1e-4
     clip: float = 0.1
@@ -80,13 +105,15 @@ class TrainConfig:
     threads: int = 0
     checkpoint_minutes: float = 1.0
     evaluations: int = 12
+    curve_levels: tuple[str, ...] = ("random",)
     curve_deals: int = 500
+    keep_best: bool = False
     eval_deals: int = 10_000
     greedy: bool = True
     tensorboard: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("game", "episode", "reward"):
+        for name in ("game", "episode", "reward", "teacher"):
             if not isinstance(getattr(self, name), str):
                 raise OptionError(f"{name}={getattr(self, name)!r}: expected text")
         for name, low, high in _INTS:
@@ -99,7 +126,7 @@ class TrainConfig:
             self._check_float("minutes", 0.0, 1e6)
         if self.minutes is None and self.decisions is None:
             raise OptionError("minutes=None, decisions=None: a run needs a budget, set one of them")
-        for name in ("greedy", "tensorboard"):
+        for name in ("greedy", "tensorboard", "exact_endings", "keep_best"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name}={getattr(self, name)!r}: allowed are True, False")
         try:
@@ -109,6 +136,14 @@ class TrainConfig:
         if not hidden or not all(type(width) is int and 1 <= width <= MAX_WIDTH for width in hidden):
             raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths from 1 to {MAX_WIDTH}")
         object.__setattr__(self, "hidden", hidden)
+        if bool(self.teacher) != bool(self.teacher_decisions):
+            raise OptionError(
+                f"teacher={self.teacher!r}, teacher_decisions={self.teacher_decisions}: expected both, or neither"
+            )
+        if self.critic not in ("all", "own"):
+            raise OptionError(f"critic={self.critic!r}: allowed are 'all', 'own'")
+        for name in ("pool_levels", "curve_levels"):
+            self._check_texts(name)
         if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
             raise OptionError(f"options={self.options!r}: expected the game's options by name")
         for name in OWN_OPTIONS:
@@ -127,6 +162,12 @@ class TrainConfig:
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:  # NaN is in no range
             raise OptionError(f"{name}={value!r}: expected a number from {low:g} to {high:g}")
         object.__setattr__(self, name, float(value))
+
+    def _check_texts(self, name: str) -> None:
+        value = getattr(self, name)
+        if isinstance(value, str) or not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
+            raise OptionError(f"{name}={value!r}: expected a list of opponents as text, for example ['medium']")
+        object.__setattr__(self, name, tuple(value))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -154,7 +195,8 @@ class TrainConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain values that JSON can hold; ``from_dict`` takes them back."""
-        return dataclasses.asdict(self) | {"hidden": list(self.hidden)}
+        values = dataclasses.asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @property
     def training_seeds(self) -> range:
@@ -165,6 +207,23 @@ class TrainConfig:
     def training_options(self) -> dict[str, Any]:
         """Arguments of the training BatchEnv."""
         return dict(self.options) | {"episode": self.episode, "reward": self.reward}
+
+    @property
+    def settles(self) -> bool:
+        """Whether deals end where the rest can be computed."""
+        return self.exact_endings and self.game == "tressette-2p" and self.episode == "deal"
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Parts of the observation that tell nothing in training: who learns single deals must not look at the match, whose
+        score would be news in play.
+        """
+        return MATCH_FIELDS if self.episode == "deal" else ()
+
+    @property
+    def pool_rows(self) -> int:
+        """Games in which one side is played by one of the pool."""
+        return round(self.pool_share * self.num_envs)
 
     @property
     def num_threads(self) -> int:
@@ -179,6 +238,9 @@ _INTS: Final = (
     ("epochs", 1, 1000),
     ("minibatch", 1, 2**31),
     ("threads", 0, 4096),
+    ("teacher_decisions", 0, 2**62),
+    ("pool_size", 0, 1000),
+    ("pool_interval", 1, 2**31),
     ("evaluations", 0, 100_000),
     ("curve_deals", 2, MAX_DEALS),
     ("eval_deals", 2, MAX_DEALS),
@@ -187,6 +249,7 @@ _FLOATS: Final = (
     ("reward_scale", 1e-9, 1e9),
     ("lr", 0.0, 10.0),
     ("lr_end", 0.0, 10.0),
+    ("teacher_lr", 0.0, 10.0),
     ("clip", 1e-6, 10.0),
     ("gamma", 0.0, 1.0),
     ("lam", 0.0, 1.0),
@@ -194,6 +257,8 @@ _FLOATS: Final = (
     ("ent_coef_end", 0.0, 1e3),
     ("vf_coef", 0.0, 1e3),
     ("max_grad_norm", 1e-9, 1e9),
+    ("pool_share", 0.0, 1.0),
+    ("average", 0.0, 0.99999),
     ("checkpoint_minutes", 0.0, 1e6),
 )
 

@@ -1,16 +1,19 @@
 """Evaluation: a network as an opponent in settebello's arena, on mirrored deals that no training ever sees."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from settebello import BatchEnv, arena
+from settebello import GAMES, BatchEnv, arena
 from settebello.arena import DuelResult
+from settebello.endings import ending_actions
 from settebello.errors import OptionError
 from settebello_training.config import TrainConfig
-from settebello_training.network import PolicyValueNetwork, masked_log_probs, sample, use_threads
+from settebello_training.network import Policy, PolicyValueNetwork, masked_log_probs, sample, use_threads
 
 # Arena seeds. The final result comes from other deals than the curve, so that whoever chooses a run or a setting by its curve
 # has not chosen by luck of those cards.
@@ -26,6 +29,7 @@ class NetworkOpponent:
         game: id of the game that the network was made for.
         network: plays with the weights it has when asked, so that training goes on behind it.
         greedy: False draws.
+        exact_endings: two-player Tressette, in batches: perfect play once the stock is empty.
         seed: 0..2**63-1, of the draws.
 
     Attributes:
@@ -37,8 +41,9 @@ class NetworkOpponent:
 
     name = "network"
 
-    def __init__(self, game: str, network: PolicyValueNetwork, *, greedy: bool = True, seed: int = 0) -> None:
+    def __init__(self, game: str, network: Policy, *, greedy: bool = True, exact_endings: bool = False, seed: int = 0) -> None:
         self.game = game
+        self.exact_endings = exact_endings
         self.network = network
         self.greedy = greedy
         self._generator = torch.Generator()
@@ -67,7 +72,13 @@ class NetworkOpponent:
             OptionError: the games are other ones.
         """
         self._check_game(batch.game)
-        return self._choose(batch.observation[rows], batch.action_mask[rows])
+        if not self.exact_endings:
+            return self._choose(batch.observation[rows], batch.action_mask[rows])
+        actions = ending_actions(batch, rows)
+        early = actions < 0
+        if early.any():
+            actions[early] = self._choose(batch.observation[rows[early]], batch.action_mask[rows[early]])
+        return actions
 
     def _check_game(self, game: str) -> None:
         if game != self.game:
@@ -82,22 +93,25 @@ class NetworkOpponent:
         return actions
 
 
-def evaluate(config: TrainConfig, network: PolicyValueNetwork, level: str, deals: int, seed: int) -> DuelResult:
-    """Play a run's network against a level, with the run's options.
+def evaluate(config: TrainConfig, weights: Mapping[str, Tensor], level: str, deals: int, seed: int) -> DuelResult:
+    """Play a run's exported weights against a level, with the run's options.
 
     The deals cannot be training deals: all training seeds are far below the arena's, which start at 2**62.
 
     Args:
         config: settings of the run.
-        network: plays all seats of one side, then of the other.
-        level: of ``settebello.opponents``.
+        weights: of a ``PolicyValueNetwork``, which plays all seats of one side, then of the other.
+        level: an opponent, as commands take it.
         deals: distinct deals, each played twice with the sides swapped.
         seed: of the arena: of the deals and of all draws.
 
     Raises:
         ArenaError: the network chose an illegal action, as it can with weights that are no numbers.
     """
-    opponent = NetworkOpponent(config.game, network, greedy=config.greedy)
+    of = GAMES[config.game]
+    network = PolicyValueNetwork(of.bounds()[1], of.num_actions, config.hidden)
+    network.load_state_dict({name: tensor.cpu() for name, tensor in weights.items()})
+    opponent = NetworkOpponent(config.game, network, greedy=config.greedy, exact_endings=config.settles)
     threads = torch.get_num_threads()
     use_threads(1)  # the arena asks for some 64 actions at a time: more threads gain nothing, and on a busy machine lose much
     try:

@@ -1,8 +1,8 @@
-"""The network: one trunk, a masked policy and a value, on int8 observations."""
+"""The networks: a trunk, a masked policy and a value, on int8 rows; in training one that shares weights between equal suits."""
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,13 +10,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from settebello import GAMES
+
 # What an illegal action's logit becomes: so low that its probability is exactly 0 in float32, and finite, so that
 # 0 * log(0) in the entropy is 0 and not NaN.
 ILLEGAL_LOGIT: Final = -1e9
 
 
+SUITS_AND_REST: Final = 5  # a layer's width has a fifth for each equal suit, and what is left for everything else
+
+
 class PolicyValueNetwork(nn.Module):
-    """Multi-layer perceptron with a policy head and a value head on a shared trunk.
+    """Multi-layer perceptron with a policy head and a value head on a shared trunk: what is exported.
 
     Args:
         high: (n,) the most each observation element can be; elements are divided by it, those that are always 0 stay 0.
@@ -31,10 +36,9 @@ class PolicyValueNetwork(nn.Module):
         self, high: NDArray[Any], num_actions: int, hidden: Sequence[int], generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        bound = torch.tensor(np.asarray(high, np.float32))
         # Not saved: it follows from the observation spec, whose hash a checkpoint carries.
-        self.register_buffer("scale", torch.where(bound > 0, 1 / bound.clamp(min=1), 0.0), persistent=False)
-        widths = [len(bound), *hidden]
+        self.register_buffer("scale", _scale(high), persistent=False)
+        widths = [len(high), *hidden]
         self.trunk = nn.ModuleList(_linear(inputs, outputs) for inputs, outputs in itertools.pairwise(widths))
         self.policy = _linear(widths[-1], num_actions)
         self.value = _linear(widths[-1], 1)
@@ -52,16 +56,179 @@ class PolicyValueNetwork(nn.Module):
         return self.policy(hidden), self.value(hidden).squeeze(-1)
 
 
-def _linear(inputs: int, outputs: int) -> nn.Linear:
+class SuitLayer(nn.Module):
+    """A linear layer that does to each equal suit the same.
+
+    Its input and output are features of each of S suits and features of the rest. A suit's output is its own input times one
+    matrix, plus what all suits on average and the rest give to every suit; the rest's output comes from that average and the
+    rest. Exchanging suits in the input exchanges them in the output: the linear maps with this property are exactly these
+    (Zaheer et al. 2017, "Deep sets"), and they are an ordinary dense layer with many weights tied (``dense``).
+
+    Args:
+        suits: S.
+        inputs, outputs: features of a suit and features of the rest, each.
+    """
+
+    def __init__(self, suits: int, inputs: tuple[int, int], outputs: tuple[int, int]) -> None:
+        super().__init__()
+        self.suits = suits
+        self.inputs = inputs
+        self.outputs = outputs
+        self.own = _linear(inputs[0], outputs[0], bias=False) if outputs[0] else None
+        self.shared = _linear(sum(inputs), sum(outputs))
+
+    def forward(self, by_suit: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
+        """Output (batch, S, k') and (batch, m') of input (batch, S, k) and (batch, m)."""
+        shared = self.shared(torch.cat((by_suit.mean(1), rest), dim=1))
+        width = self.outputs[0]
+        if self.own is None:
+            return by_suit[:, :, :0], shared
+        return self.own(by_suit) + shared[:, None, :width], shared[:, width:]
+
+    def initialise(self, gain: float, generator: torch.Generator) -> None:
+        """Draw first weights; half the variance comes from a suit's own input, half from what is shared."""
+        for layer in (self.own, self.shared):
+            if layer is not None:
+                _initialise(layer, gain if self.own is None else gain / math.sqrt(2.0), generator)
+
+    def dense(self) -> tuple[Tensor, Tensor]:
+        """Weight (outputs, inputs) and bias (outputs,) of the ordinary layer that does the same; suits come first, one after
+        the other, then the rest.
+        """
+        k, width, suits = self.inputs[0], self.outputs[0], self.suits
+        weight, bias = self.shared.weight, self.shared.bias
+        average = (weight[:, :k] / suits).repeat(1, suits)
+        whole = torch.cat((average, weight[:, k:]), dim=1)
+        to_suits = whole[:width].repeat(suits, 1)
+        if self.own is not None:
+            for suit in range(suits):
+                to_suits[suit * width : (suit + 1) * width, suit * k : (suit + 1) * k] += self.own.weight
+        return torch.cat((to_suits, whole[width:])), torch.cat((bias[:width].repeat(suits), bias[width:]))
+
+
+class SuitNetwork(nn.Module):
+    """A policy and a value, or a value alone, on rows in which equal suits are treated alike.
+
+    Args:
+        game: id of the game.
+        hidden: widths of the hidden layers; a fifth of each is for each equal suit, the others for the rest.
+        generator: source of the first weights; None leaves them unset, for loading.
+        ignored: parts of the observation that it does not look at.
+        state: rows are those of ``state()``, with all hands; else observations, or ``state()`` rows of which nothing but the
+            observation is looked at.
+        policy: with a policy head.
+    """
+
+    scale: Tensor
+    order: Tensor
+    action_order: Tensor
+
+    def __init__(
+        self,
+        game: str,
+        hidden: Sequence[int],
+        generator: torch.Generator | None = None,
+        *,
+        ignored: Collection[str] = (),
+        state: bool = False,
+        policy: bool = True,
+    ) -> None:
+        super().__init__()
+        of = GAMES[game]
+        rows, actions = of.row_suits(state=state), of.action_suits()
+        self.game = game
+        self.hidden = tuple(hidden)
+        self.suits, self.per_suit = rows.by_suit.shape
+        order = np.concatenate([rows.by_suit.reshape(-1), rows.rest])
+        high = of.bounds(state=state)[1].astype(np.float32)
+        for name, start, stop, *_ in of.obs_spec():
+            if name in ignored:
+                high[start:stop] = 0
+        self.register_buffer("order", torch.from_numpy(order), persistent=False)
+        self.register_buffer("scale", _scale(high)[self.order], persistent=False)
+        self._action_order = np.concatenate([actions.by_suit.reshape(-1), actions.rest])
+        self.register_buffer("action_order", torch.from_numpy(np.argsort(self._action_order)), persistent=False)
+        widths = [(self.per_suit, len(rows.rest)), *(suit_widths(width, self.suits) for width in self.hidden)]
+        self.trunk = nn.ModuleList(SuitLayer(self.suits, inputs, outputs) for inputs, outputs in itertools.pairwise(widths))
+        self.policy = SuitLayer(self.suits, widths[-1], (actions.by_suit.shape[1], len(actions.rest))) if policy else None
+        self.value = SuitLayer(self.suits, widths[-1], (0, 1))
+        if generator is not None:
+            for layer in self.trunk:
+                _suit_layer(layer).initialise(math.sqrt(2.0), generator)
+            if self.policy is not None:
+                self.policy.initialise(0.01, generator)  # near-uniform first policy
+            self.value.initialise(1.0, generator)
+
+    def _features(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        inputs = rows.index_select(1, self.order).to(torch.float32) * self.scale  # cast here: int8 is what travels
+        split = self.suits * self.per_suit
+        by_suit, rest = inputs[:, :split].view(-1, self.suits, self.per_suit), inputs[:, split:]
+        for layer in self.trunk:
+            by_suit, rest = layer(by_suit, rest)
+            by_suit, rest = torch.relu(by_suit), torch.relu(rest)
+        return by_suit, rest
+
+    def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (batch, actions) float32, not yet masked, and values (batch,) float32 of rows (batch, n) int8."""
+        assert self.policy is not None
+        by_suit, rest = self._features(rows)
+        of_suits, of_rest = self.policy(by_suit, rest)
+        logits = torch.cat((of_suits.flatten(1), of_rest), dim=1).index_select(1, self.action_order)
+        return logits, self.value(by_suit, rest)[1].squeeze(-1)
+
+    def values(self, rows: Tensor) -> Tensor:
+        """Values (batch,) float32 of rows (batch, n) int8."""
+        values: Tensor = self.value(*self._features(rows))[1].squeeze(-1)
+        return values
+
+    def dense(self) -> dict[str, Tensor]:
+        """Weights by name of the ``PolicyValueNetwork`` that computes the same (without ``policy`` where there is none)."""
+        weights: dict[str, Tensor] = {}
+        with torch.no_grad():
+            for k, layer in enumerate(self.trunk):
+                weight, bias = _suit_layer(layer).dense()
+                if k == 0:  # what it does not look at, an exported network may
+                    weight = torch.empty_like(weight).index_copy_(1, self.order, weight * (self.scale > 0))
+                weights |= {f"trunk.{k}.weight": weight, f"trunk.{k}.bias": bias}
+            if self.policy is not None:
+                weight, bias = self.policy.dense()
+                weights |= {"policy.weight": weight[self.action_order], "policy.bias": bias[self.action_order]}
+            weight, bias = self.value.dense()
+            weights |= {"value.weight": weight, "value.bias": bias}
+        return {name: weight.contiguous() for name, weight in weights.items()}
+
+
+Policy = PolicyValueNetwork | SuitNetwork
+
+
+def suit_widths(width: int, suits: int) -> tuple[int, int]:
+    """Features of each suit and of the rest in a hidden layer of a width."""
+    each = max(1, width // SUITS_AND_REST)
+    return each, max(1, width - suits * each)
+
+
+def _suit_layer(layer: nn.Module) -> SuitLayer:
+    assert isinstance(layer, SuitLayer)
+    return layer
+
+
+def _scale(high: NDArray[Any]) -> Tensor:
+    """What each element of a row is multiplied by: 1 over the most it can be, 0 where that is 0."""
+    bound = torch.tensor(np.asarray(high, np.float32))
+    return torch.where(bound > 0, 1 / bound.clamp(min=1), 0.0)
+
+
+def _linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
     """A layer without weights yet: the usual ones would come from torch's global generator."""
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)  # type: ignore[no-untyped-call]
     return layer
 
 
 def _initialise(layer: nn.Module, gain: float, generator: torch.Generator) -> None:
     assert isinstance(layer, nn.Linear)
     nn.init.orthogonal_(layer.weight, gain, generator=generator)
-    nn.init.zeros_(layer.bias)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
 
 
 def masked_log_probs(logits: Tensor, mask: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Proximal policy optimisation (Schulman et al. 2017, "Proximal policy optimization algorithms"): the loss and the update."""
 
 import dataclasses
+import math
 from typing import NamedTuple
 
 import torch
@@ -9,7 +10,8 @@ from torch import Tensor
 from settebello_training.advantage import Advantages
 from settebello_training.clock import Clock
 from settebello_training.errors import TrainingError
-from settebello_training.network import PolicyValueNetwork, entropy, masked_log_probs
+from settebello_training.network import Policy, SuitNetwork, entropy, masked_log_probs
+from settebello_training.ranks import Ranks
 from settebello_training.rollout import Rollout
 
 
@@ -17,7 +19,7 @@ class Batch(NamedTuple):
     """Decisions to learn from, B of them.
 
     Attributes:
-        observation: (B, n) int8.
+        observation: (B, n) int8, or the ``state()`` rows that begin with it.
         mask: (B, A) int8.
         action: (B,) int64.
         log_prob: (B,) float32, of the action when it was drawn.
@@ -36,6 +38,10 @@ class Batch(NamedTuple):
         """The decisions of an index (M,) int64."""
         return Batch(*(part.index_select(0, index) for part in self))
 
+    def to(self, device: torch.device | None) -> "Batch":
+        """The same on a device; None: where they are."""
+        return self if device is None else Batch(*(part.to(device) for part in self))
+
 
 @dataclasses.dataclass(frozen=True)
 class Losses:
@@ -49,8 +55,8 @@ class Losses:
     clipped: Tensor
 
 
-def make_batch(rollout: Rollout, advantages: Advantages) -> Batch:
-    """The decisions of a rollout whose outcome is known, as tensors."""
+def make_batch(rollout: Rollout, advantages: Advantages, device: torch.device | None = None) -> Batch:
+    """The decisions of a rollout whose outcome is known, as tensors on a device."""
     index = torch.from_numpy(advantages.closed.reshape(-1).nonzero()[0])
     advantage = torch.from_numpy(advantages.advantage.reshape(-1))
     value = torch.from_numpy(rollout.value.reshape(-1))
@@ -62,7 +68,7 @@ def make_batch(rollout: Rollout, advantages: Advantages) -> Batch:
         advantage=advantage,
         target=advantage + value,
     )
-    return whole.select(index)
+    return whole.select(index).to(device)
 
 
 def ppo_loss(
@@ -86,7 +92,7 @@ def ppo_loss(
     log_ratio = log_probs.gather(1, batch.action[:, None])[:, 0] - batch.log_prob
     ratio = log_ratio.exp()
     policy = -torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
-    value_error = (value - batch.target).square().mean() / 2
+    value_error = value_loss(value, batch.target)
     mean_entropy = entropy(log_probs).mean()
     with torch.no_grad():
         kl = (ratio - 1 - log_ratio).mean()  # unbiased and never negative
@@ -94,13 +100,39 @@ def ppo_loss(
     return Losses(policy + vf_coef * value_error - ent_coef * mean_entropy, policy, value_error, mean_entropy, kl, clipped)
 
 
+def value_loss(value: Tensor, target: Tensor) -> Tensor:
+    """Half the mean squared error of values (M,)."""
+    return (value - target).square().mean() / 2
+
+
+def _moments(values: Tensor, ranks: Ranks) -> tuple[float, float, float]:
+    """How many values all ranks hold, their mean and their standard deviation."""
+    wide = values.double()
+    count, total = ranks.sum(torch.stack((wide.new_tensor(len(values)), wide.sum()))).tolist()
+    mean = total / count
+    (squares,) = ranks.sum((wide - mean).square().sum()[None]).tolist()
+    return count, mean, math.sqrt(squares / count)
+
+
+def imitation_loss(logits: Tensor, value: Tensor, batch: Batch, *, vf_coef: float) -> Losses:
+    """Cross-entropy of the actions taken and squared value error; clipped and KL divergence are 0."""
+    log_probs = masked_log_probs(logits, batch.mask)
+    policy = -log_probs.gather(1, batch.action[:, None]).mean()
+    value_error = value_loss(value, batch.target)
+    none = torch.zeros_like(policy)
+    return Losses(policy + vf_coef * value_error, policy, value_error, entropy(log_probs).mean(), none, none)
+
+
 def ppo_update(
-    network: PolicyValueNetwork,
+    network: Policy,
     optimizer: torch.optim.Optimizer,
     batch: Batch,
     generator: torch.Generator,
     clock: Clock,
     *,
+    critic: SuitNetwork | None = None,
+    ranks: Ranks = Ranks(),  # noqa: B008  (frozen)
+    imitate: bool = False,
     epochs: int,
     minibatch: int,
     clip: float,
@@ -110,6 +142,20 @@ def ppo_update(
 ) -> dict[str, float]:
     """Several passes over a batch in minibatches; advantages are normalised over the whole batch.
 
+    Args:
+        network: learns its policy and its value.
+        optimizer: of its parameters, and the critic's.
+        batch: this rank's decisions.
+        generator: of the order of the decisions.
+        clock: takes the time of network arithmetic.
+        critic: learns to value ``state()`` rows; None: there is none.
+        ranks: who learns together: gradients are averaged over all their decisions.
+        imitate: learn to take the actions that were taken, whatever came of them.
+        epochs: passes.
+        minibatch: decisions per step of the optimiser, of all ranks together.
+        clip, ent_coef, vf_coef: see ``ppo_loss``.
+        max_grad_norm: bound on the norm of the gradient.
+
     Returns:
         Means over all minibatches of the losses and their parts, and the share of the targets' variance that the value
         explained before the update.
@@ -118,34 +164,44 @@ def ppo_update(
         TrainingError: the loss is not a finite number.
     """
     size = len(batch.action)
-    advantage = (batch.advantage - batch.advantage.mean()) / (batch.advantage.std(correction=0) + 1e-8)
+    count, mean, deviation = _moments(batch.advantage, ranks)
+    advantage = (batch.advantage - mean) / (deviation + 1e-8)
+    target_deviation = _moments(batch.target, ranks)[2]
     old_value = batch.target - batch.advantage
-    explained = 1 - batch.advantage.var(correction=0) / (batch.target.var(correction=0) + 1e-8)
-    parts = max(1, round(size / minibatch))
+    explained = 1 - deviation**2 / (target_deviation**2 + 1e-8)
+    parts = max(1, min(round(count / minibatch), ranks.least(size)))
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     sums = torch.zeros(7)
     for _ in range(epochs):
         order = torch.randperm(size, generator=generator)
         for index in order.tensor_split(parts):
-            some = batch.select(index)
-            some_advantage = advantage.index_select(0, index)
+            some = batch.select(index.to(batch.action.device))
+            some_advantage = advantage[index.to(advantage.device)]
             with clock("network"):
                 logits, value = network(some.observation)
-                losses = ppo_loss(logits, value, some, some_advantage, clip=clip, ent_coef=ent_coef, vf_coef=vf_coef)
+                if imitate:
+                    losses = imitation_loss(logits, value, some, vf_coef=vf_coef)
+                else:
+                    losses = ppo_loss(logits, value, some, some_advantage, clip=clip, ent_coef=ent_coef, vf_coef=vf_coef)
+                total = losses.total
+                if critic is not None:
+                    total = total + vf_coef * value_loss(critic.values(some.observation), some.target)
                 optimizer.zero_grad()
-                losses.total.backward()  # type: ignore[no-untyped-call]
-                norm = torch.nn.utils.clip_grad_norm_(network.parameters(), max_grad_norm)
-                if not torch.isfinite(losses.total) or not torch.isfinite(norm):
+                total.backward()  # type: ignore[no-untyped-call]
+                ranks.average_gradients(parameters, len(index))
+                norm = torch.nn.utils.clip_grad_norm_(parameters, max_grad_norm)
+                if not torch.isfinite(norm):  # of the gradient: if the loss is no number, this is none
                     raise TrainingError(
                         "the loss is no longer a finite number; resume from the last checkpoint with a lower lr"
                     )
                 optimizer.step()
             with torch.no_grad():
-                values = (losses.total, losses.policy, losses.value, losses.entropy, losses.kl, losses.clipped, norm)
-                sums += torch.stack(values)
+                values = (total, losses.policy, losses.value, losses.entropy, losses.kl, losses.clipped, norm)
+                sums += torch.stack(values).cpu()
     names = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "grad_norm")
     means = (sums / (epochs * parts)).tolist()
     return dict(zip(names, means, strict=True)) | {
-        "explained_variance": explained.item(),
+        "explained_variance": explained,
         "mean_value": old_value.mean().item(),
         "mean_target": batch.target.mean().item(),
     }

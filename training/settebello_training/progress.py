@@ -62,21 +62,25 @@ class Report:
     def updated(self, metrics: Mapping[str, float]) -> None:
         """Show an update's metrics and the time left."""
         trainer = self.trainer
-        speed = trainer.config.rollout_steps * trainer.config.num_envs / max(metrics["update_seconds"], 1e-9)
+        speed = metrics["decisions"] / max(metrics["update_seconds"], 1e-9)
         self._show(f", {speed / 1000:.0f}k decisions/s{self._last}")
         self._scalars("train", {**metrics, "decisions_per_second": speed, "outside_network": trainer.clock.outside_network})
 
-    def measured(self, result: DuelResult) -> None:
+    def measured(self, results: Mapping[str, DuelResult]) -> None:
         """Show a point of the learning curve."""
-        low, high = result.ci95
-        self._last = f", {result.points_per_deal:+.2f} against random"
+        points = [f"{result.points_per_deal:+.2f} against {level}" for level, result in results.items()]
+        self._last = f", {points[-1]}"
         self._show(self._last)
-        self._scalars("against_random", {"points_per_deal": result.points_per_deal, "win_rate": result.win_rate})
+        for level, result in results.items():
+            name = level.replace("/", "_").replace(":", "_")
+            self._scalars(f"against_{name}", {"points_per_deal": result.points_per_deal, "win_rate": result.win_rate})
         if not self.console.is_terminal:
             trainer = self.trainer
+            halves = [(result.ci95[1] - result.ci95[0]) / 2 for result in results.values()]
+            against = ", ".join(f"{text} (±{half:.2f})" for text, half in zip(points, halves, strict=True))
             self.console.print(
                 f"{100 * trainer.fraction:5.1f} %  {time_text(trainer.seconds)}  {trainer.decisions:>11,} decisions  "
-                f"{result.points_per_deal:+.2f} points per deal against random ({low:+.2f} to {high:+.2f})",
+                f"points per deal: {against}",
                 highlight=False,
                 soft_wrap=True,
             )
@@ -105,25 +109,28 @@ def time_text(seconds: float) -> str:
 
 
 def write_curve(path: Path, curve: Sequence[Mapping[str, Any]], game: str) -> None:
-    """Draw points per deal against random, with 95% intervals, over minutes (below) and decisions (above), as PNG."""
+    """Draw points per deal against each opponent, with 95% intervals, over minutes (below) and decisions (above), as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # heavy, and no window: Agg without pyplot's global state
     from matplotlib.figure import Figure
 
     minutes = [point["seconds"] / 60 for point in curve]
-    points = [point["points_per_deal"] for point in curve]
-    low, high = [point["ci95"][0] for point in curve], [point["ci95"][1] for point in curve]
     figure = Figure(figsize=(7.5, 4.5), dpi=120, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.axhline(0, color="0.4", linewidth=1, linestyle="--")
-    axes.text(1.0, 0.0, "the random player ", transform=axes.get_yaxis_transform(), ha="right", va="bottom", color="0.4")
-    axes.fill_between(minutes, low, high, alpha=0.25, color="#1f5fa8", linewidth=0)
-    axes.plot(minutes, points, color="#1f5fa8", marker="o", markersize=4)
+    axes.text(1.0, 0.0, "as good ", transform=axes.get_yaxis_transform(), ha="right", va="bottom", color="0.4")
+    for k, level in enumerate(curve[-1]["against"]):
+        results = [point["against"][level] for point in curve]
+        low, high = ([result["ci95"][end] for result in results] for end in range(2))
+        axes.fill_between(minutes, low, high, alpha=0.25, color=f"C{k}", linewidth=0)
+        points = [result["points_per_deal"] for result in results]
+        axes.plot(minutes, points, color=f"C{k}", marker="o", markersize=4, label=f"against {level}")
+    axes.legend(loc="lower right")
     axes.set_xlabel("minutes of training")
-    axes.set_ylabel("points per deal against random\n(mirrored deals, 95% interval)")
+    axes.set_ylabel("points per deal\n(mirrored deals, 95% interval)")
     axes.set_title(f"{game}: self-play from nothing")
     axes.grid(alpha=0.3)
-    if minutes and minutes[-1] > 0:
+    if curve[-1]["decisions"]:
         decisions = curve[-1]["decisions"] / minutes[-1] / 1e6  # millions a minute; the pace is steady
         top = axes.secondary_xaxis("top", functions=(lambda x: x * decisions, lambda x: x / decisions))
         top.set_xlabel("million decisions")

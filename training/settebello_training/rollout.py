@@ -1,4 +1,4 @@
-"""Collecting decisions: the network plays all seats of a batch of games against itself."""
+"""Collecting decisions: the network plays a batch of games against itself, and in some of them against others."""
 
 from typing import Any
 
@@ -7,19 +7,23 @@ import torch
 from numpy.typing import NDArray
 
 from settebello import BatchEnv
+from settebello.endings import settle_endings
+from settebello.opponents import Opponent
 from settebello_training.advantage import Advantages
 from settebello_training.clock import Clock
-from settebello_training.network import PolicyValueNetwork, masked_log_probs, sample
+from settebello_training.network import Policy, SuitNetwork, masked_log_probs, sample
+from settebello_training.pool import Pool, ask_rows
 
 
 class Rollout:
     """Buffers of one rollout, overwritten by each.
 
     The first S rows (S: seats of the game) are carried: row k holds seat k's decision that the last rollout left open, where
-    there is one (``valid``). The other T rows are one step each.
+    there is one (``valid``). The other T rows are one step each; they hold no decision where one of the pool moved.
 
     Attributes:
-        observation: (S+T, N, n) int8, by the seat that decides.
+        observation: (S+T, N, n) int8, of the seat that decides; for a critic that sees all hands, the ``state()`` row, which
+            begins with it.
         mask: (S+T, N, A) int8.
         action: (S+T, N) int64.
         log_prob: (S+T, N) float32, of the action when it was drawn.
@@ -31,11 +35,11 @@ class Rollout:
         collected: (S+T, N) float32, what a carried decision had collected; 0 in step rows.
     """
 
-    def __init__(self, steps: int, num_envs: int, obs_size: int, num_actions: int, num_seats: int) -> None:
+    def __init__(self, steps: int, num_envs: int, row_size: int, num_actions: int, num_seats: int) -> None:
         rows = num_seats + steps
         self.num_seats = num_seats
         self.rows = rows
-        self.observation = np.zeros((rows, num_envs, obs_size), np.int8)
+        self.observation = np.zeros((rows, num_envs, row_size), np.int8)
         self.mask = np.zeros((rows, num_envs, num_actions), np.int8)
         self.action = np.zeros((rows, num_envs), np.int64)
         self.log_prob = np.zeros((rows, num_envs), np.float32)
@@ -75,29 +79,66 @@ _CARRIED = ("observation", "mask", "action", "log_prob", "value", "valid", "coll
 def collect(
     rollout: Rollout,
     env: BatchEnv,
-    network: PolicyValueNetwork,
+    network: Policy,
     generator: torch.Generator,
     reward_scale: float,
     clock: Clock,
+    *,
+    critic: SuitNetwork | None = None,
+    pool: Pool | None = None,
+    teacher: Opponent | None = None,
+    settle: bool = False,
 ) -> int:
-    """Fill the step rows by self-play, all seats with the same weights, and return how many episodes ended."""
+    """Fill the step rows with games in which the network plays all seats but the pool's; returns how many episodes ended.
+
+    Args:
+        rollout: the buffers.
+        env: the games.
+        network: plays.
+        generator: of its draws.
+        reward_scale: factor on rewards.
+        clock: takes the time of the parts.
+        critic: values with all hands in sight; None: the network's own.
+        pool: plays one side of some games; its decisions are not kept. None: nobody does.
+        teacher: plays instead of the network; None: it plays itself.
+        settle: two-player Tressette: deals end with their exact result once the stock is empty.
+    """
     episodes = 0
+    device = next(network.parameters()).device
     with torch.inference_mode():
         for row in range(rollout.num_seats, rollout.rows):
-            observation, mask = rollout.observation[row], rollout.mask[row]
-            observation[:] = env.observation
-            mask[:] = env.action_mask
-            rollout.seat[row] = env.seat
-            with clock("network"):
-                logits, value = network(torch.from_numpy(observation))
-            log_probs = masked_log_probs(logits, torch.from_numpy(mask))
-            action = sample(log_probs, generator)
-            rollout.log_prob[row] = log_probs.gather(1, action[:, None])[:, 0].numpy()
-            rollout.value[row] = value.numpy()
-            rollout.action[row] = action.numpy()
+            rows, mask, actions = rollout.observation[row], rollout.mask[row], rollout.action[row]
             with clock("games"):
-                reward, done = env.step(rollout.action[row])
-            np.multiply(reward, reward_scale, out=rollout.reward[row])
-            rollout.done[row] = done
+                rows[:] = env.observation if critic is None else env.state()
+                mask[:] = env.action_mask
+            rollout.seat[row] = env.seat
+            others = None if pool is None else pool.to_move(env.seat)
+            if others is None or not others.any():
+                own: Any = slice(None)
+                rollout.valid[row] = True
+            else:
+                own = np.flatnonzero(~others)
+                rollout.valid[row] = ~others
+            with clock("network"):
+                seen = torch.from_numpy(rows[own]).to(device)
+                logits, value = network(seen)
+                if critic is not None:
+                    value = critic.values(seen)
+                log_probs = masked_log_probs(logits, torch.from_numpy(mask[own]).to(device))
+                drawn = sample(log_probs, generator)
+                if teacher is not None:
+                    drawn = torch.from_numpy(ask_rows(teacher, env, np.arange(env.num_envs)[own])).to(device)
+                rollout.log_prob[row, own] = log_probs.gather(1, drawn[:, None])[:, 0].cpu().numpy()
+                rollout.value[row, own] = value.cpu().numpy()
+                actions[own] = drawn.cpu().numpy()
+            if pool is not None and others is not None and others.any():
+                with clock("pool"):
+                    pool.act(env, others, actions, generator)
+            with clock("games"):
+                reward, done = env.step(actions)
+                if settle:
+                    settle_endings(env)  # writes into reward and done
+                np.multiply(reward, reward_scale, out=rollout.reward[row])
+                rollout.done[row] = done
             episodes += int(done.sum())
     return episodes

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import torch
 from rich.console import Console
 
 import settebello
@@ -84,18 +85,18 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
         TrainingError: the loss is no longer a number.
     """
     stop = Stop()
+    first = trainer.ranks.rank == 0
     trainer.save(folder)  # at once: a folder that cannot be written should say so now, not in an hour
     with stop.on_signals(), Report(trainer, folder, console) as report:
         _train(trainer, folder, report, stop)
     trainer.save(folder)
     finished = trainer.fraction >= 1
-    if finished:
+    if finished and first:
         against = ", ".join(FINAL_LEVELS)
         console.print(f"evaluating on {trainer.config.eval_deals:,} mirrored deals against {against} ...", highlight=False)
         trainer.final_evaluation()
+    if finished:
         trainer.save(folder)
-    if trainer.curve:
-        write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config.game)
     result = RunResult(
         finished=finished,
         evaluations=trainer.evaluations if finished else {},
@@ -104,26 +105,34 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
         outside_network=trainer.clock.outside_network,
         folder=folder,
     )
-    write_result(folder / RESULT, _result_values(trainer, result, command))
+    if first:
+        if trainer.curve:
+            write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config.game)
+        write_result(folder / RESULT, _result_values(trainer, result, command))
     return result
 
 
 def _train(trainer: Trainer, folder: Path, report: Report, stop: Stop) -> None:
-    config = trainer.config
+    config, ranks = trainer.config, trainer.ranks
     before = trainer.seconds
     start = time.perf_counter()
     last_save = start
-    while not stop.asked:
-        if trainer.measure_due:
+    while True:
+        # Time and interruptions are rank 0's: all ranks must go on, save and end together.
+        now = time.perf_counter()
+        save_due = now - last_save >= 60 * config.checkpoint_minutes
+        shared = torch.tensor([before + now - start, stop.asked, save_due], dtype=torch.float64)
+        trainer.seconds, asked, save_due = ranks.from_first(shared).tolist()
+        if asked:
+            break
+        if trainer.updates and save_due:
+            trainer.save(folder)
+            last_save = time.perf_counter()
+        if trainer.measure_due and ranks.rank == 0:
             report.measured(trainer.measure())
         if trainer.fraction >= 1:
             break
         report.updated(trainer.update())
-        now = time.perf_counter()
-        trainer.seconds = before + now - start
-        if now - last_save >= 60 * config.checkpoint_minutes:
-            trainer.save(folder)
-            last_save = now
 
 
 def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[str, Any]:

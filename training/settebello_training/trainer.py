@@ -1,6 +1,8 @@
 """The trainer: everything a run is made of, one update of it, saving and resuming."""
 
 import time
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -10,7 +12,8 @@ from torch import Tensor
 
 from settebello import BatchEnv
 from settebello.arena import DuelResult
-from settebello.errors import SettebelloError
+from settebello.errors import OptionError, SettebelloError
+from settebello.opponents import from_spec
 from settebello_training.advantage import own_turn_advantages
 from settebello_training.checkpoint import (
     bytes_tensor,
@@ -20,11 +23,13 @@ from settebello_training.checkpoint import (
     save_checkpoint,
 )
 from settebello_training.clock import Clock
-from settebello_training.config import TrainConfig
+from settebello_training.config import SEEDS_PER_RUN, TrainConfig
 from settebello_training.errors import CheckpointError
 from settebello_training.evaluate import CURVE_SEED, FINAL_LEVELS, FINAL_SEED, evaluate
-from settebello_training.network import PolicyValueNetwork, spec_bounds, use_threads
+from settebello_training.network import SuitNetwork, use_threads
+from settebello_training.pool import Pool
 from settebello_training.ppo import make_batch, ppo_update
+from settebello_training.ranks import Ranks
 from settebello_training.rollout import Rollout, collect
 
 COUNTERS: Final = ("updates", "decisions", "episodes", "seconds")
@@ -42,6 +47,7 @@ class Trainer:
         seconds: wall-clock time of the training loop, evaluations included.
         curve: the evaluations against the random player made so far, each with the counters at that moment.
         evaluations: the final ones by level, empty until they were made and after every further update.
+        best: of the curve so far: the score and the exported weights, where the best are kept.
         clock: where the time went.
 
     Raises:
@@ -51,19 +57,62 @@ class Trainer:
     def __init__(self, config: TrainConfig) -> None:
         self.config = config
         use_threads(config.num_threads)
-        self.generator = torch.Generator().manual_seed(config.seed)
-        self.env = BatchEnv(config.game, config.num_envs, seed=np.array(config.training_seeds), **config.training_options)
-        env = self.env
-        self.network = PolicyValueNetwork(spec_bounds(env.obs_spec()), env.num_actions, config.hidden, self.generator)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.lr, eps=1e-5, fused=True)
-        self.rollout = Rollout(config.rollout_steps, config.num_envs, env.obs_size, env.num_actions, env.num_seats)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.ranks = Ranks.join(self.device)
+        if config.num_envs % self.ranks.size:
+            raise OptionError(f"num_envs={config.num_envs}: expected a multiple of the {self.ranks.size} processes")
+        self.generator = torch.Generator().manual_seed(config.seed + SEEDS_PER_RUN * (1 + self.ranks.rank))
+        rows = self.ranks.share(config.num_envs)
+        seeds = np.array(config.training_seeds)[rows.start : rows.stop]
+        self.env = env = BatchEnv(config.game, len(rows), seed=seeds, **config.training_options)
+        first_weights = torch.Generator().manual_seed(config.seed)
+        self.network = SuitNetwork(config.game, config.hidden, first_weights, ignored=config.ignored)
+        self.critic: SuitNetwork | None = None
+        if config.critic == "all":
+            self.critic = SuitNetwork(
+                config.game, config.hidden, first_weights, ignored=config.ignored, state=True, policy=False
+            )
+        self.pool: Pool | None = None
+        if config.pool_rows:
+            own = config.pool_rows // self.ranks.size
+            self.pool = Pool(
+                config.game, config.hidden, own, config.pool_levels, config.pool_size, config.pool_interval, config.ignored
+            )
+        self.teacher = from_spec(config.game, config.teacher, config.seed) if config.teacher else None
+        for module in (self.network, self.critic):
+            if module is not None:
+                module.to(self.device)
+        self.optimizer = torch.optim.Adam([p for _, p in self._parameters], lr=config.lr, eps=1e-5, fused=True)
+        self._averaged = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
+        width = env.obs_size if self.critic is None else env.state().shape[1]
+        self.rollout = Rollout(config.rollout_steps, len(rows), width, env.num_actions, env.num_seats)
         self.updates = 0
         self.decisions = 0
         self.episodes = 0
         self.seconds = 0.0
         self.curve: list[dict[str, Any]] = []
         self.evaluations: dict[str, DuelResult] = {}
+        self.best: tuple[float, dict[str, Tensor]] | None = None
         self.clock = Clock()
+
+    @property
+    def _parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
+        named = list(self.network.named_parameters())
+        if self.critic is not None:
+            named += [(f"critic.{name}", parameter) for name, parameter in self.critic.named_parameters()]
+        return named
+
+    @property
+    def exported(self) -> dict[str, Tensor]:
+        """Weights of the ``PolicyValueNetwork`` that this run would leave now, before the best are chosen."""
+        network = SuitNetwork(self.config.game, self.config.hidden, ignored=self.config.ignored)
+        network.load_state_dict(self._averaged if self.config.average else self.network.state_dict())
+        return network.dense()
+
+    @property
+    def kept(self) -> dict[str, Tensor]:
+        """Weights that a checkpoint shows: the best of the curve where they are kept, else those of now."""
+        return self.exported if self.best is None else self.best[1]
 
     @property
     def fraction(self) -> float:
@@ -99,9 +148,24 @@ class Trainer:
     def update(self) -> dict[str, float]:
         """One rollout, its advantages, one PPO update; returns the losses and what else is worth a look."""
         config, start = self.config, time.perf_counter()
-        lr, ent_coef = self.scheduled("lr"), self.scheduled("ent_coef")
+        taught = self.decisions < config.teacher_decisions
+        lr, ent_coef = config.teacher_lr if taught else self.scheduled("lr"), self.scheduled("ent_coef")
         rollout = self.rollout
-        episodes = collect(rollout, self.env, self.network, self.generator, config.reward_scale, self.clock)
+        pool = None if taught else self.pool
+        if pool is not None:
+            pool.draw(self.generator)
+        episodes = collect(
+            rollout,
+            self.env,
+            self.network,
+            self.generator,
+            config.reward_scale,
+            self.clock,
+            critic=self.critic,
+            pool=pool,
+            teacher=self.teacher if taught else None,
+            settle=config.settles,
+        )
         with self.clock("advantages"):
             advantages = own_turn_advantages(
                 rollout.seat,
@@ -114,18 +178,21 @@ class Trainer:
                 valid=rollout.valid,
                 collected=rollout.collected,
             )
-            batch = make_batch(rollout, advantages)
+            batch = make_batch(rollout, advantages, self.device)
             rollout.carry(advantages)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         metrics: dict[str, float] = {}
-        if len(batch.action):  # a rollout of a move or two may leave every decision open
+        if self.ranks.least(len(batch.action)):  # a rollout of a move or two may leave every decision open
             metrics = ppo_update(
                 self.network,
                 self.optimizer,
                 batch,
                 self.generator,
                 self.clock,
+                critic=self.critic,
+                ranks=self.ranks,
+                imitate=taught,
                 epochs=config.epochs,
                 minibatch=config.minibatch,
                 clip=config.clip,
@@ -135,38 +202,72 @@ class Trainer:
             )
         self.evaluations = {}  # of another network from here on
         self.updates += 1
-        self.decisions += config.rollout_steps * config.num_envs
+        counts = torch.tensor([int(rollout.valid[rollout.num_seats :].sum()), episodes])
+        decisions, episodes = self.ranks.sum(counts).tolist()
+        self.decisions += decisions
         self.episodes += episodes
+        with self.clock("averaging"):
+            self._average()
+            if pool is not None:
+                pool.remember(self.updates, self.network.state_dict())
         seconds = time.perf_counter() - start
         self.clock.total += seconds
-        return metrics | {"lr": lr, "ent_coef": ent_coef, "learnt": float(len(batch.action)), "update_seconds": seconds}
+        shown = {"lr": lr, "ent_coef": ent_coef, "learnt": float(len(batch.action)), "decisions": float(decisions)}
+        return metrics | shown | {"update_seconds": seconds}
 
-    def measure(self) -> DuelResult:
-        """Play the curve's deals against the random player and add the result to the curve."""
-        result = evaluate(self.config, self.network, "random", self.config.curve_deals, CURVE_SEED)
-        self.curve.append(self.counters | {name: result.to_dict()[name] for name in CURVE_VALUES})
-        return result
+    def _average(self) -> None:
+        """Move the averaged weights towards those of now; at first quickly, so that the start is forgotten."""
+        decay = min(self.config.average, self.updates / (self.updates + 10))
+        with torch.no_grad():
+            for name, tensor in self.network.state_dict().items():
+                self._averaged[name].lerp_(tensor, 1 - decay)
+
+    def measure(self) -> dict[str, DuelResult]:
+        """Play the curve's deals against each of its opponents and add the results to the curve."""
+        weights = self.exported
+        deals = self.config.curve_deals
+        results = {level: evaluate(self.config, weights, level, deals, CURVE_SEED) for level in self.config.curve_levels}
+        against = {level: {name: result.to_dict()[name] for name in CURVE_VALUES} for level, result in results.items()}
+        self.curve.append(self.counters | {"against": against})
+        score = sum(result.points_per_deal for result in results.values())
+        if self.config.keep_best and (self.best is None or score > self.best[0]):
+            self.best = score, weights
+        return results
 
     def final_evaluation(self) -> dict[str, DuelResult]:
         """Play the final deals, the same against each level; nothing else in a run sees them."""
-        deals = self.config.eval_deals
-        self.evaluations = {level: evaluate(self.config, self.network, level, deals, FINAL_SEED) for level in FINAL_LEVELS}
+        weights, deals = self.kept, self.config.eval_deals
+        self.evaluations = {level: evaluate(self.config, weights, level, deals, FINAL_SEED) for level in FINAL_LEVELS}
         return self.evaluations
 
     def save(self, folder: Path) -> None:
-        """Write a checkpoint from which ``resume`` continues as if nothing had happened.
+        """Write a checkpoint from which ``resume`` continues as if nothing had happened. All ranks take part, rank 0 writes.
 
         Raises:
             CheckpointError: weights are not finite, or the folder cannot be written.
         """
-        trainer: dict[str, Tensor] = optimizer_tensors(self.optimizer, self._parameter_names)
-        trainer["generator"] = self.generator.get_state()
-        trainer["games"] = bytes_tensor([self.env.get_state(i) for i in range(self.config.num_envs)])
-        for name, array in self.rollout.carried().items():
-            trainer[f"carried.{name}"] = torch.from_numpy(array)
+        games = bytes_tensor([self.env.get_state(i) for i in range(self.env.num_envs)])
+        carried = {f"carried.{name}": torch.from_numpy(array) for name, array in self.rollout.carried().items()}
+        trainer: dict[str, Tensor] = {"games": self.ranks.gather({"games": games})["games"]} | self.ranks.gather(carried, 1)
+        trainer |= self.ranks.gather({"generators": self.generator.get_state()[None]})
+        if self.ranks.rank > 0:
+            return
+        trainer |= optimizer_tensors(self.optimizer, [name for name, _ in self._parameters])
+        trainer |= {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        trainer |= {f"averaged.{name}": tensor for name, tensor in self._averaged.items()}
+        if self.critic is not None:
+            trainer |= {f"critic.{name}": tensor for name, tensor in self.critic.state_dict().items()}
         progress = self.counters | {"curve": self.curve, "clock": self.clock.seconds, "clock_total": self.clock.total}
         progress["evaluations"] = {level: result.to_dict() for level, result in self.evaluations.items()}
-        save_checkpoint(folder, self.config, self.network.state_dict(), trainer, progress)
+        if self.pool is not None:
+            progress["pool_interval"], progress["pool_selves"] = self.pool.interval, len(self.pool.selves)
+            for k, weights in enumerate(self.pool.selves):
+                trainer |= {f"pool.{k}.{name}": tensor for name, tensor in weights.items()}
+        if self.best is not None:
+            progress["best"] = self.best[0]
+            trainer |= {f"best.{name}": tensor for name, tensor in self.best[1].items()}
+        critic = None if self.critic is None else {name: tensor.cpu() for name, tensor in self.critic.dense().items()}
+        save_checkpoint(folder, self.config, self.kept, trainer, progress, critic=critic)
 
     @classmethod
     def resume(cls, folder: Path, *, config: TrainConfig | None = None) -> Self:
@@ -183,11 +284,10 @@ class Trainer:
         trainer = cls(config or checkpoint.config)
         tensors, progress = checkpoint.trainer, checkpoint.manifest["progress"]
         try:
-            trainer.network.load_state_dict(checkpoint.weights)
-            load_optimizer(trainer.optimizer, trainer._parameter_names, tensors)
-            trainer.generator.set_state(tensors["generator"])
-            trainer._set_games(tensors["games"])
-            trainer.rollout.set_carried({name: tensors[f"carried.{name}"].numpy() for name in trainer.rollout.carried()})
+            trainer._set_tensors(tensors)
+            trainer._set_pool(tensors, progress)
+            if "best" in progress:
+                trainer.best = progress["best"], _part(tensors, "best")
             for name in COUNTERS:
                 setattr(trainer, name, progress[name])
             trainer.curve = list(progress["curve"])
@@ -203,12 +303,34 @@ class Trainer:
             ) from error
         return trainer
 
-    @property
-    def _parameter_names(self) -> list[str]:
-        return [name for name, _ in self.network.named_parameters()]
-
-    def _set_games(self, games: Tensor) -> None:
+    def _set_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        self.network.load_state_dict(_part(tensors, "network"))
+        if self.critic is not None:
+            self.critic.load_state_dict(_part(tensors, "critic"))
+        averaged = _part(tensors, "averaged")
+        self._averaged = {name: averaged[name].to(self.device) for name in self._averaged}
+        load_optimizer(self.optimizer, [name for name, _ in self._parameters], tensors)
+        games, rows = tensors["games"], self.ranks.share(self.config.num_envs)
         if len(games) != self.config.num_envs:
             raise ValueError(f"{len(games)} games saved for {self.config.num_envs} environments")
-        for i, row in enumerate(games.numpy()):
-            self.env.set_state(i, row.tobytes())
+        for i, row in enumerate(rows):
+            self.env.set_state(i, games[row].numpy().tobytes())
+        own = slice(rows.start, rows.stop)
+        names = self.rollout.carried()
+        self.rollout.set_carried({name: tensors[f"carried.{name}"][:, own].numpy() for name in names})
+        generators = tensors["generators"]
+        if len(generators) == self.ranks.size:
+            self.generator.set_state(generators[self.ranks.rank])
+        else:  # as many processes as before would go on with their own; others draw anew
+            self.generator.manual_seed(zlib.crc32(generators.numpy().tobytes()) + self.ranks.rank)
+
+    def _set_pool(self, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]) -> None:
+        if self.pool is not None:
+            self.pool.interval = progress["pool_interval"]
+            self.pool.selves = [_part(tensors, f"pool.{k}") for k in range(progress["pool_selves"])]
+
+
+def _part(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with ``part.``, without that."""
+    start = f"{part}."
+    return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
