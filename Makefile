@@ -2,14 +2,14 @@
 #   make demo         learn two-player Tressette from nothing and play it out (about five minutes)
 #   make test         lint, then all tests; what the CI runs
 #   make check-long   the tests that take minutes or more
+#   make coverage     the tests again, and which lines of Python they leave out (half as long again)
 #   make bench        speed, next to other libraries
 #   make lint, make clean
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-nojit test-oldest test-wheel test-main check-long bench clean
+.PHONY: help demo test lint test-nojit test-oldest test-wheel test-main coverage check-long bench clean
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -68,7 +68,7 @@ lint: .venv/.stamp
 test-nojit: .venv/.stamp
 	$(call say,rule tests without compilation)
 	@$(call find_marked,nojit); \
-	$(ONE_THREAD) NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PYTEST_WORKERS) -m 'nojit and not long' $$files
+	$(ONE_THREAD) NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m 'nojit and not long' $$files
 
 # Numba keeps one index per source file for one Numba version: a cache of its own, or the two would evict each other.
 test-oldest: .venv-oldest/.stamp
@@ -83,10 +83,18 @@ test-wheel: .venv/.stamp
 
 test-main: .venv/.stamp
 	$(call say,tests)
-	@$(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_WORKERS) --cov
+	@$(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_WORKERS)
 
+# Parts that keep one core busy, or the network, run two at a time; the others use both cores themselves.
 # The main run comes last: its closing line is the last line.
-test: lint test-nojit test-oldest test-wheel test-main
+test:
+	@$(MAKE) --no-print-directory -j2 -Oline .venv/.stamp .venv-oldest/.stamp lint test-wheel test-nojit
+	@$(MAKE) --no-print-directory -j1 test-oldest
+	@$(MAKE) --no-print-directory -j1 test-main
+
+coverage: .venv/.stamp
+	$(call say,tests with coverage)
+	@$(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_WORKERS) --cov
 
 # By test, not by file: a few long ones would wait in line behind each other.
 check-long: .venv/.stamp

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from settebello.arena import duel
 from settebello.bazzica.heuristic import easy_action, likely_values, medium_action
 from settebello.bazzica.observe import redact, unseen_cards
 from settebello.bazzica.options import BazzicaOptions
@@ -304,31 +305,16 @@ def test_reads_the_declaration_before_it_plays() -> None:
 # --- how well they play ------------------------------------------------------------------------------------------------------
 
 
-@kernel
-def play_pairs(states: Any, first_seed: int, first: int, second: int, points: Any) -> None:
-    """Mirrored deals: mean points of level first over level second in the two plays of each deal."""
-    state = states[0]
-    for k in range(len(points)):
-        word = seed_stream(first_seed + k, 1)
-        for seat in range(2):
-            begin(state, first_seed + k)
-            while state["over"] == 0:
-                word = advance(word)
-                take(state, act(state, word, first if state["turn"] == seat else second))
-            points[k] += (np.int64(state["deal_points"][seat]) - np.int64(state["deal_points"][1 - seat])) / 2
-
-
-def interval(first: int, second: int, deals: int) -> tuple[float, float]:
-    """99.9% interval of the points per deal."""
-    points = np.zeros(deals)
-    play_pairs(BazzicaOptions(episode="deal").record(), 10_000, first, second, points)
-    margin = 3.29 * float(points.std(ddof=1)) / math.sqrt(deals)
-    return float(points.mean()) - margin, float(points.mean()) + margin
+def interval(first: str, second: str) -> tuple[float, float]:
+    """99.9% interval of the points per deal, of 3000 mirrored deals."""
+    result = duel("bazzica", first, second, 3000, 1)
+    margin = 3.29 * result.std / math.sqrt(result.deals)
+    return result.points_per_deal - margin, result.points_per_deal + margin
 
 
 def test_levels_are_in_order() -> None:
-    assert interval(MEDIUM, RANDOM, 3000)[0] > 6.0
-    low, high = interval(EASY, RANDOM, 3000)
+    assert interval("medium", "random")[0] > 6.0
+    low, high = interval("easy", "random")
     assert low > 2.5
     assert high < 4.5
-    assert interval(MEDIUM, EASY, 3000)[0] > 2.5
+    assert interval("medium", "easy")[0] > 2.5

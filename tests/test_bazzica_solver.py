@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import settebello
-from settebello.bazzica.heuristic import medium_action
+from settebello.batch import BatchEnv
 from settebello.bazzica.options import BazzicaOptions
-from settebello.bazzica.rules import NUM_ACTIONS, is_legal, new_game, random_action, step
-from settebello.bazzica.solver import ILLEGAL, SCRATCH_SIZE, LastHand, last_hand_values, solve
+from settebello.bazzica.rules import NUM_ACTIONS, is_legal
+from settebello.bazzica.solver import ILLEGAL, LastHand, _solve, new_scratch, solve
 from settebello.bazzica.state import STATE_DTYPE
-from settebello.bits import advance, seed_stream
 from settebello.errors import OptionError
-from settebello.jit import DISABLED, kernel
+from settebello.jit import DISABLED
+from settebello.opponents.compiled import CompiledOpponent
 from tests.info_tools import Table, biased_deck, split_world
 from tests.reference.bazzica import BAPTISE_SETTEBELLO as BAPTISE
 from tests.reference.bazzica import DECLARE, DEFAULT_POINTS, PICK, BazzicaReference
@@ -34,6 +34,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"low_sum_max": 9, "last_card_scopa": True},
     {"low_sum_max": 14, "declaration_points": {**DEFAULT_POINTS, "pariglia": 0, "meno_di_nove": 0}},
 ]
+SCRATCH = new_scratch()
 Record = np.ndarray[Any, Any]
 
 
@@ -193,80 +194,69 @@ def test_the_score_and_the_match_do_not_matter() -> None:
 # --- play against medium -----------------------------------------------------------------------------------------------------
 
 
-@kernel
-def take(state: Any, action: int) -> None:
-    """One step; compiled once."""
-    step(state, action)
+def last_hands(deals: int) -> Record:
+    """Deals played at random to the beginning of their last hand."""
+    batch, rng = BatchEnv("bazzica", deals, seed=1000, episode="deal"), np.random.default_rng(1000)
+    records = batch._states.copy()
+    while (rows := np.flatnonzero(records["hand_number"] < LAST_HAND)).size:  # what the others play on is not looked at
+        batch.step(np.argmax(batch.action_mask * rng.random(batch.action_mask.shape), axis=1))
+        records[rows] = batch._states[rows]
+    return records
 
 
-@kernel
-def play_on(state: Any, seat: int, scratch: Any, values: Any) -> tuple[int, float]:
-    """Play a last hand to its end, this seat (both: -1) by the solver, the other by medium.
+def play_on(records: Record, by_solver: Any) -> tuple[Any, Any]:
+    """Play last hands to their end, some seats (bool ``(number, 2)``) by the solver, the others by medium.
 
-    Returns the points of seat 0 minus those of seat 1, and how far the value that the solver gave seat 0 went up and down.
+    Returns by hand the points of seat 0 minus those of seat 1, and the values that the solver gave seat 0 on the way.
     """
-    utility = np.zeros((0, 0))
-    low, high = np.inf, -np.inf
-    while state["over"] == 0:
-        if state["turn"] == seat or seat == -1:
-            last_hand_values(state, scratch, utility, values)
-            value = values.max() if state["turn"] == 0 else -values.max()
-            low, high = min(low, value), max(high, value)
-            take(state, np.argmax(values))
-        else:
-            take(state, medium_action(state, np.uint64(0)))
-    return np.int64(state["deal_points"][0]) - np.int64(state["deal_points"][1]), high - low
+    batch, medium = BatchEnv("bazzica", len(records), episode="deal"), CompiledOpponent("bazzica", "medium", 1)
+    batch._states[:] = records
+    batch._show()
+    lead = np.zeros(len(records))
+    values: list[list[float]] = [[] for _ in records]
+    playing = np.ones(len(records), np.bool_)
+    while playing.any():
+        actions = batch.action_mask.argmax(axis=1)
+        solved = by_solver[np.arange(len(records)), batch.seat]
+        for row in np.flatnonzero(playing & solved):
+            found = values_of(batch._states[row : row + 1])
+            values[row].append(found.max() if batch.seat[row] == 0 else -found.max())
+            actions[row] = found.argmax()
+        rows = np.flatnonzero(playing & ~solved)
+        actions[rows] = medium.act_batch(batch, rows)
+        _, done = batch.step(actions)
+        ended = playing & done
+        lead[ended] = batch.final_score[ended] @ [1, -1]
+        playing &= ~done
+    return lead, values
 
 
-@kernel
-def play_last_hands(states: Any, scratch: Any, values: Any, first_seed: int, results: Any) -> None:
-    """Deals played at random to the last hand, and on from there in two ways.
-
-    By deal: the value of the last hand to seat 0; its points when one seat plays by the solver and the other by medium; its
-    points when both play by the solver; how far the solver's value went up and down then.
-    """
-    utility = np.zeros((0, 0))
-    state = states[0]
-    for k in range(len(results)):
-        word = seed_stream(first_seed + k, 1)
-        state["rng"] = seed_stream(first_seed + k, 0)
-        new_game(state)
-        while state["hand_number"] < LAST_HAND:
-            word = advance(word)
-            take(state, random_action(state, word))
-        last_hand_values(state, scratch, utility, values)
-        results[k, 0] = values.max() if state["turn"] == 0 else -values.max()
-        states[1] = states[0]
-        results[k, 1], _ = play_on(states[1], k % 2, scratch, values)
-        states[1] = states[0]
-        results[k, 2], results[k, 3] = play_on(states[1], -1, scratch, values)
+def values_of(record: Record) -> Any:
+    """What each action is worth to the seat to move."""
+    values = np.zeros(NUM_ACTIONS)
+    _solve(record, SCRATCH, np.zeros((0, 0)), values)
+    return values
 
 
 def test_it_keeps_its_promise() -> None:
     """Against medium it gets at least what it promised, sometimes more; against itself exactly that."""
-    results = np.zeros((1500, 4))
-    states = np.concatenate([BazzicaOptions(episode="deal").record()] * 2)
-    play_last_hands(states, np.zeros(SCRATCH_SIZE, STATE_DTYPE), np.zeros(NUM_ACTIONS), 1000, results)
-    value, against_medium, against_itself, change = results.T
-    better = np.where(np.arange(len(results)) % 2 == 0, against_medium - value, value - against_medium)
+    records = last_hands(1500)
+    seats = np.arange(len(records)) % 2
+    against_itself, values = play_on(records, np.ones((len(records), 2), np.bool_))
+    assert all(set(of_hand) == {lead} for of_hand, lead in zip(values, against_itself, strict=True))
+    against_medium, _ = play_on(records, np.arange(2) == seats[:, None])
+    better = np.where(seats == 0, 1, -1) * (against_medium - against_itself)
     assert (better >= 0).all()
     assert (better > 0).mean() > 0.05
-    assert (against_itself == value).all()
-    assert (change == 0).all()
 
 
 def test_illegal_actions_have_no_value() -> None:
     rng = random.Random(8)
     for _ in range(10):
         record = full_record(last_hand_table(rng, 0))
-        values = np.zeros(NUM_ACTIONS)
-        _values(record, np.zeros(SCRATCH_SIZE, STATE_DTYPE), np.zeros((0, 0)), values)
-        assert [value != ILLEGAL for value in values] == [is_legal(record[0], action) for action in range(NUM_ACTIONS)]
-
-
-@kernel
-def _values(states: Any, scratch: Any, utility: Any, values: Any) -> None:
-    last_hand_values(states[0], scratch, utility, values)
+        assert [value != ILLEGAL for value in values_of(record)] == [
+            is_legal(record[0], action) for action in range(NUM_ACTIONS)
+        ]
 
 
 # --- a second process, bad input ---------------------------------------------------------------------------------------------

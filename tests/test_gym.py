@@ -544,7 +544,6 @@ def test_use_before_reset_and_after_the_end(game: str) -> None:
         ({"seat": 2}, "seat=2"),
         ({"seat": True}, "seat=True"),
         ({"opponent": "randm"}, "'randm'.*random, easy"),
-        ({"opponent": "cheat"}, "sees all cards"),
         ({"opponent": 3}, "act"),
         ({"opponent": Lowest}, "act"),
         ({"opponent": None}, "act"),

@@ -310,8 +310,8 @@ def dealt_by(env: AECEnv, game: str, choices: int) -> Iterator[tuple[int, list[i
     """Plays a match at random; dealer and deck of each deal."""
     rng, number = random.Random(choices), 0
     while not is_over(env):
-        snapshot = env.snapshot()
-        if snapshot["deal_number"] != number:
+        if env._single.states[0]["deal_number"] != number:  # a snapshot at each step would take most of the time
+            snapshot = env.snapshot()
             number = snapshot["deal_number"]
             yield snapshot["dealer"], deck_of(snapshot)
         env.step(choose(env, game, rng))

@@ -4,6 +4,7 @@ import re
 import runpy
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,14 @@ def test_examples_run(script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"^(settebello(?:-train)? [a-z]+)", README, re.MULTILINE))))
-def test_commands_exist(command: str) -> None:
+def test_commands_exist(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     program, subcommand = command.split()
-    path = Path(sys.executable).parent / program
-    done = subprocess.run([path, subcommand, "--help"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert (Path(sys.executable).parent / program).exists()
+    (script,) = entry_points(group="console_scripts", name=program)
+    with pytest.raises(SystemExit) as ended:
+        script.load()([subcommand, "--help"])
+    assert not ended.value.code
+    assert subcommand in capsys.readouterr().out
 
 
 def test_make_targets_exist() -> None:

@@ -364,13 +364,10 @@ print(solve([[0, 11, 22, 33], [2, 13, 24, 35]], 0), len(_search.stats.cache_hits
 """
 
 
-def test_a_second_process_runs_from_the_cache(tmp_path: Any) -> None:
+def test_a_second_process_runs_from_the_cache() -> None:
     # A kernel that calls itself can compile, run, and then crash every later process that loads it from the cache.
-    child_env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
-    outputs = []
-    for _ in range(2):
-        child = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=False, env=child_env)
-        assert child.returncode == 0, child.stderr
-        outputs.append(child.stdout.split(") ")[-1].split())
-        assert child.stdout.startswith(str(solve([[0, 11, 22, 33], [2, 13, 24, 35]], 0)))
-    assert outputs == [["0", "1"], ["1", "0"]]
+    expected = solve([[0, 11, 22, 33], [2, 13, 24, 35]], 0)  # in the cache from here on
+    child_env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    child = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=False, env=child_env)
+    assert child.returncode == 0, child.stderr
+    assert child.stdout == f"{expected} 1 0\n"

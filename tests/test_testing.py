@@ -105,6 +105,10 @@ def test_wrappers_of_others() -> None:
 @pytest.mark.parametrize("game", GAME_IDS)
 def test_our_gymnasium_environments(game: str, options: dict[str, Any]) -> None:
     check_gymnasium(lambda: LearnerEnv(game, **options), seed=3, fresh="copy" not in options)
+
+
+@pytest.mark.parametrize("game", GAME_IDS)
+def test_every_illegal_action_of_gymnasium(game: str) -> None:
     check_gymnasium(lambda: LearnerEnv(game, seat=1, episode="deal"), illegal_tries=None)
 
 
