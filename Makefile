@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 BIN := .venv/bin
-PYTEST_WORKERS := -n 2 --dist loadfile
+PYTEST_WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
 # Two workers on two cores: without this each would start a thread per core for torch and NumPy.
 ONE_THREAD := OMP_NUM_THREADS=1
 # $(call find_marked,marker): sets files to the test files that use it. Only they are collected: others may import more than is there.
@@ -81,8 +81,11 @@ test-wheel: .venv/.stamp
 	$(call say,wheel in a clean venv)
 	@tests/wheel_check.sh $(BIN)/python
 
+# First what compiles at import, or each worker would compile all of it while it collects.
 test-main: .venv/.stamp
 	$(call say,tests)
+	@$(BIN)/python -c 'import settebello.bazzica.solver' & \
+	    $(BIN)/python -c 'import settebello.tressette.open_hands, settebello.tressette.solver'; wait
 	@$(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_WORKERS)
 
 # Parts that keep one core busy, or the network, run two at a time; the others use both cores themselves.

@@ -34,7 +34,7 @@ SCENARIOS: list[tuple[str, dict[str, Any]]] = [
     ("bazzica", {"episode": "deal"}),
 ]
 SCENARIO_IDS = [f"{game}-{'-'.join(options) or 'default'}" for game, options in SCENARIOS]
-POSITIONS = 800  # of each scenario
+POSITIONS, POSITIONS_LONG = 500, 8000  # of each scenario
 
 
 def make(game: str, **options: Any) -> AECEnv:
@@ -263,10 +263,11 @@ def interesting(snapshot: dict[str, Any]) -> dict[str, bool]:
     }
 
 
+@pytest.mark.parametrize("number", [POSITIONS, pytest.param(POSITIONS_LONG, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("game", "options"), SCENARIOS, ids=SCENARIO_IDS)
-def test_observation_says_what_snapshot_and_register_say(game: str, options: dict[str, Any]) -> None:
+def test_observation_says_what_snapshot_and_register_say(game: str, options: dict[str, Any], number: int) -> None:
     seen: set[str] = set()
-    for env in positions(game, POSITIONS, seed=11, **options):
+    for env in positions(game, number, seed=11, **options):
         described = []
         for seat, agent in enumerate(env.possible_agents):
             look = Look(env, seat)

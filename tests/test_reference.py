@@ -17,7 +17,7 @@ from tests.reference.worlds import Reference, agreeing_worlds
 from tests.worked_cases import Case, action_index, card_index, load_cases, run_case
 
 CASES_DIR = Path(__file__).parent / "data" / "cases"
-RANDOM_MATCHES = 300  # for each game
+RANDOM_MATCHES, RANDOM_MATCHES_LONG = 150, 3000  # for each game
 
 
 def make_reference(game: str, options: dict[str, Any]) -> Reference:
@@ -112,10 +112,11 @@ def cards_of(snapshot: dict[str, Any]) -> list[int]:
     return sorted(found)
 
 
+@pytest.mark.parametrize("matches", [RANDOM_MATCHES, pytest.param(RANDOM_MATCHES_LONG, marks=pytest.mark.long)])
 @pytest.mark.parametrize("game", ["tressette-2p", "tressette-4p", "bazzica"])
-def test_random_matches(game: str) -> None:
+def test_random_matches(game: str, matches: int) -> None:
     rng = random.Random(game)
-    for number in range(RANDOM_MATCHES):
+    for number in range(matches):
         options: dict[str, Any] = {"target": rng.randint(1, 41), "reward": "points" if number % 3 else "win"}
         options[("last_card_scopa" if game == "bazzica" else "napoletana")] = number % 2 == 1
         reference = make_reference(game, options)

@@ -17,7 +17,7 @@ from tests.test_reference import played_matches
 from tests.worked_cases import Case, card_index, load_cases, run_case
 
 WORKED_CASES = load_cases()
-MATCHES = {"tressette-2p": 400, "tressette-4p": 400, "bazzica": 320}  # in the default run, with options drawn for each
+MATCHES = {"tressette-2p": 240, "tressette-4p": 200, "bazzica": 160}  # in the default run, with options drawn for each
 DEALS_LONG, SHARDS = 100_000, 8  # of each game, and in how many parts: they run side by side
 
 # Without compilation NumPy says that the random stream's 64-bit words wrap around, as they are to.
@@ -33,22 +33,22 @@ DECLARATION_POINTS = (
     {"pariglia": 0, "meno_di_nove": 0, "pariglia_meno_di_nove": 0, "bazzicotto": 0},
 )
 
-# What must have happened in the default run, at least so often; the long run has a hundred times the deals.
+# What must have happened in the default run, at least so often; the long run has two hundred times the deals.
 HAPPENS = {
     "tressette-2p": {
-        **{"deals": 1000, "matches": 400, "level past the target": 4, "no winner": 2, "discard": 4000, "draw": 20_000},
-        **{"napoletana after deal": 100, "napoletana after lead": 20, "napoletana after draw": 200, "two napoletane": 80},
+        **{"deals": 500, "matches": 200, "level past the target": 2, "no winner": 1, "discard": 2000, "draw": 10_000},
+        **{"napoletana after deal": 50, "napoletana after lead": 10, "napoletana after draw": 100, "two napoletane": 40},
     },
     "tressette-4p": {
-        **{"deals": 900, "matches": 400, "level past the target": 4, "discard": 8000},
-        **{"napoletana after deal": 60, "napoletana after lead": 12, "napoletana after follow": 30, "two napoletane": 50},
+        **{"deals": 450, "matches": 200, "level past the target": 2, "discard": 4000},
+        **{"napoletana after deal": 30, "napoletana after lead": 6, "napoletana after follow": 15, "two napoletane": 25},
     },
     "bazzica": {
-        **{"deals": 750, "matches": 320, "level past the target": 4, "no winner": 5, "sum": 1000, "subtraction": 3000},
-        **{"choice": 800, "second pick": 40, "scopa": 1000, "scopa by the last card": 20, "sweep": 500},
-        **{"baptise": 500, "both jollies baptised": 120, "capture with a baptised card": 400},
-        **{"pariglia": 500, "meno_di_nove": 600, "pariglia_meno_di_nove": 250, "bazzicotto": 40},
-        **{"nobody gets carte": 25, "nobody gets denari": 80, "nobody gets primiera": 15},
+        **{"deals": 375, "matches": 160, "level past the target": 2, "no winner": 2, "sum": 500, "subtraction": 1500},
+        **{"choice": 400, "second pick": 20, "scopa": 500, "scopa by the last card": 10, "sweep": 250},
+        **{"baptise": 250, "both jollies baptised": 60, "capture with a baptised card": 200},
+        **{"pariglia": 250, "meno_di_nove": 300, "pariglia_meno_di_nove": 125, "bazzicotto": 20},
+        **{"nobody gets carte": 12, "nobody gets denari": 40, "nobody gets primiera": 7},
     },
 }
 

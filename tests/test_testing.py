@@ -104,7 +104,7 @@ def test_wrappers_of_others() -> None:
 @pytest.mark.parametrize("options", SHOWN, ids=str)
 @pytest.mark.parametrize("game", GAME_IDS)
 def test_our_gymnasium_environments(game: str, options: dict[str, Any]) -> None:
-    check_gymnasium(lambda: LearnerEnv(game, **options), seed=3, fresh="copy" not in options)
+    check_gymnasium(lambda: LearnerEnv(game, **options), seed=3, games=3, fresh="copy" not in options)
 
 
 @pytest.mark.parametrize("game", GAME_IDS)
