@@ -13,8 +13,8 @@ trap 'rm -rf "$temp"' EXIT
 mkdir "$temp/empty"
 cd "$temp/empty"
 
-# -I: neither this folder nor PYTHONPATH is searched
-"$temp/venv/bin/python" -I - "$temp"/dist/*.whl <<'PYTHON'
+# -I: neither this folder nor PYTHONPATH is searched. Everything is played uncompiled, and then one game compiled.
+NUMBA_DISABLE_JIT=1 "$temp/venv/bin/python" -I -W ignore::RuntimeWarning - "$temp"/dist/*.whl <<'PYTHON'
 import importlib.util
 import sys
 import zipfile
@@ -51,6 +51,12 @@ for game in ("tressette-2p", "tressette-4p", "bazzica"):
     batch = settebello.BatchEnv(game, 8)
     for _ in range(100):
         batch.step(batch.action_mask.argmax(axis=1))
+PYTHON
+"$temp/venv/bin/python" -I - <<'PYTHON'
+import settebello
+
+batch = settebello.BatchEnv("tressette-2p", 8)
+batch.step(batch.action_mask.argmax(axis=1))
 PYTHON
 "$temp/venv/bin/settebello" --help >/dev/null
 echo "wheel: installed, played, no torch"
