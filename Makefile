@@ -13,6 +13,9 @@ SHELL := bash
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+# pip would compile all of torch and more. Python compiles what is imported, and keeps it.
+PIP_INSTALL := -m pip install -q --no-compile
+export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
 PYTEST_WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
@@ -36,18 +39,18 @@ help:
 .venv/.stamp: pyproject.toml constraints.txt
 	$(call say,setting up .venv: some minutes the first time)
 	@$(call new_venv,.venv)
-	@$(BIN)/python -m pip install -q -e '.[train,dev]' -c constraints.txt
+	@$(BIN)/python $(PIP_INSTALL) -e '.[train,dev]' -c constraints.txt
 	@touch $@
 
 .venv/.stamp-bench: .venv/.stamp
 	$(call say,adding the libraries to compare with)
-	@$(BIN)/python -m pip install -q -e '.[bench]' -c constraints.txt
+	@$(BIN)/python $(PIP_INSTALL) -e '.[bench]' -c constraints.txt
 	@touch $@
 
 .venv-oldest/.stamp: pyproject.toml constraints-oldest.txt
 	$(call say,setting up .venv-oldest)
 	@$(call new_venv,.venv-oldest)
-	@.venv-oldest/bin/python -m pip install -q -e . pytest pytest-xdist hypothesis -c constraints-oldest.txt
+	@.venv-oldest/bin/python $(PIP_INSTALL) -e . pytest pytest-xdist hypothesis -c constraints-oldest.txt
 	@touch $@
 
 demo: .venv/.stamp

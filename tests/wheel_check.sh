@@ -9,7 +9,7 @@ trap 'rm -rf "$temp"' EXIT
 
 "$python" -m build --outdir "$temp/dist" "$root" >"$temp/log" 2>&1 || { cat "$temp/log"; exit 1; }
 "$python" -m venv "$temp/venv"
-"$temp/venv/bin/python" -m pip install -q "$temp"/dist/*.whl -c "$root/constraints.txt"
+"$temp/venv/bin/python" -m pip install -q --no-compile "$temp"/dist/*.whl -c "$root/constraints.txt"
 mkdir "$temp/empty"
 cd "$temp/empty"
 
