@@ -11,8 +11,10 @@ import numpy as np
 
 from settebello import bazzica_v0, tressette_v0
 from settebello.aec import AECEnv
+from settebello.batch import BatchEnv
 from settebello.game import Game, get_game
-from settebello.information import Information
+from settebello.information import Information, redact_first
+from settebello.opponents.compiled import CompiledOpponent
 from tests.reference.bazzica import BazzicaReference
 from tests.reference.tressette import TressetteReference
 from tests.reference.worlds import (
@@ -47,6 +49,42 @@ def make_reference(game: str, **options: Any) -> Reference:
     if game == "bazzica":
         return BazzicaReference(**options)
     return TressetteReference(players=get_game(game).num_seats, **options)
+
+
+def ask_level(game: str, level: str, games: int, seed: int, **options: Any) -> Counter[str]:
+    """Ask a compiled level at each decision of so many games; every other one goes on as it plays, the rest at random.
+
+    Counts how often it was "asked"; answers that were "illegal", that were others when it was shown only what the seat knows
+    ("looked"), or with another random word ("by chance"); and those that were not what random play chose ("unlike random").
+    """
+    batch, redacted = (BatchEnv(game, games, seed=seed, **options) for _ in range(2))
+    opponent, rng, found = CompiledOpponent(game, level), np.random.default_rng(seed), Counter[str]()
+    playing = np.ones(games, np.bool_)
+    while playing.any():
+        rows = np.flatnonzero(playing)
+        before = batch._states.copy()
+        redacted._states[:] = before
+        for row in rows:
+            redact_first(redacted._states[row : row + 1], int(batch.seat[row]))
+        answers = []
+        for shown, word in ((batch, 0), (redacted, 0), (batch, 1)):
+            opponent.reseed(2 * found["asked"] + word)
+            answers.append(opponent.act_batch(shown, rows))
+        assert batch._states.tobytes() == before.tobytes()
+        actions = np.argmax(batch.action_mask * rng.random(batch.action_mask.shape), axis=1)
+        legal = batch.action_mask[rows, answers[0]] == 1
+        for what, number in (
+            ("asked", len(rows)),
+            ("illegal", (~legal).sum()),
+            ("looked", (answers[0] != answers[1]).sum()),
+            ("by chance", (answers[0] != answers[2]).sum()),
+            ("unlike random", (answers[0] != actions[rows]).sum()),
+        ):
+            found[what] += int(number)
+        own = legal & (rows % 2 == 0)
+        actions[rows[own]] = answers[0][own]
+        playing &= ~batch.step(actions)[1]
+    return found
 
 
 class Table:

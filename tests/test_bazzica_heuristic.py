@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 
 from settebello.arena import duel
-from settebello.bazzica.heuristic import easy_action, likely_values, medium_action
-from settebello.bazzica.observe import redact, unseen_cards
+from settebello.bazzica.heuristic import likely_values, medium_action
+from settebello.bazzica.observe import unseen_cards
 from settebello.bazzica.options import BazzicaOptions
-from settebello.bazzica.rules import is_legal, new_game, random_action, set_legal, step
+from settebello.bazzica.rules import set_legal, step
 from settebello.bazzica.state import DECLARATION_NAMES, HAND_SIZE, NUM_HANDS
-from settebello.bits import advance, seed_stream
 from settebello.cards import mask_of, parse_card
-from settebello.jit import kernel
+from tests.info_tools import ask_level
 from tests.worked_cases import action_index
 
-RANDOM, EASY, MEDIUM = range(3)
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"low_sum_max": 9},
@@ -26,97 +24,23 @@ OPTIONS: list[dict[str, Any]] = [
     {"low_sum_max": 14, "declaration_points": {"pariglia": 9, "bazzicotto": 0}},
 ]
 
-# Why an action was wrong, in a check.
-ILLEGAL, LOOKED, NOT_REPEATABLE = range(1, 4)
 
-
-@kernel
-def take(state: Any, action: int) -> None:
-    """One step; compiled once."""
-    step(state, action)
-
-
-@kernel
-def begin(state: Any, seed: int) -> None:
-    """A new game from a seed."""
-    state["rng"] = seed_stream(seed, 0)
-    new_game(state)
-
-
-@kernel
-def act(state: Any, word: np.uint64, level: int) -> int:
-    """An action of a level."""
-    if level == EASY:
-        return easy_action(state, word)
-    if level == MEDIUM:
-        return medium_action(state, word)
-    return random_action(state, word)
-
-
-@kernel
-def hide(state: Any, seat: int) -> None:
-    """Redact; compiled once."""
-    redact(state, seat)
-
-
-@kernel
-def check_games(states: Any, first_seed: int, games: int, level: int, counts: Any) -> int:
-    """Random games in which a level is asked at each decision; 0, or what was wrong with its first wrong answer.
-
-    counts: int64 (2,), decisions asked and those with more than one legal action.
-    """
-    state = states[0]
-    for k in range(games):
-        begin(state, first_seed + k)
-        word = seed_stream(first_seed + k, 1)
-        while state["over"] == 0:
-            word = advance(word)
-            states[1] = state
-            states[2] = state
-            action = act(states[1], word, level)
-            hide(states[2], np.int64(state["turn"]))
-            counts[0] += 1
-            if not is_legal(state, action):
-                return ILLEGAL
-            if act(states[2], word, level) != action:
-                return LOOKED
-            if act(states[1], advance(word) if level == MEDIUM else word, level) != action:
-                return NOT_REPEATABLE
-            word = advance(word)
-            chosen = random_action(state, word)
-            counts[1] += chosen != action
-            # Half the games go on as the level plays, so that both kinds of positions are met.
-            take(state, action if k % 2 == 0 else chosen)
-    return 0
-
-
-def three_records(**options: Any) -> np.ndarray[Any, Any]:
-    """The game on the table, and two copies to ask about."""
-    return np.concatenate([BazzicaOptions(**{"episode": "deal"} | options).record()] * 3)
-
-
-@pytest.mark.parametrize("level", [EASY, MEDIUM])
+@pytest.mark.parametrize("level", ["easy", "medium"])
 @pytest.mark.parametrize("options", OPTIONS)
-def test_legal_repeatable_and_blind(level: int, options: dict[str, Any]) -> None:
-    counts = np.zeros(2, np.int64)
-    assert check_games(three_records(**options), 100, 300, level, counts) == 0
-    assert counts[0] > 10_000
-    assert counts[1] > 2000
+def test_legal_repeatable_and_blind(level: str, options: dict[str, Any]) -> None:
+    found = ask_level("bazzica", level, 300, 100, episode="deal", **options)
+    assert found["asked"] > 10_000
+    assert found["unlike random"] > 2000
+    assert (found["illegal"], found["looked"]) == (0, 0)
+    assert found["by chance"] == 0 or level == "easy"
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("level", [EASY, MEDIUM])
-def test_a_few_games_uncompiled(level: int) -> None:
-    assert check_games(three_records(target=3, episode="match"), 5, 1, level, np.zeros(2, np.int64)) == 0
-
-
-def test_records_are_not_changed() -> None:
-    states = three_records()
-    begin(states[0], 3)
-    before = states.tobytes()
-    for level in (EASY, MEDIUM):
-        act(states[0], np.uint64(5), level)
-    assert states.tobytes() == before
+@pytest.mark.parametrize("level", ["easy", "medium"])
+def test_a_few_games_uncompiled(level: str) -> None:
+    found = ask_level("bazzica", level, 2, 5, target=3)
+    assert (found["illegal"], found["looked"]) == (0, 0)
+    assert found["by chance"] == 0 or level == "easy"
 
 
 # --- what it knows -----------------------------------------------------------------------------------------------------------
@@ -239,7 +163,7 @@ def test_baptises_for_the_best_declaration(hand: str, wanted: set[str]) -> None:
     action = medium(state)
     if wanted:
         assert action in {action_index(text) for text in wanted}
-        take(state, action)
+        step(state, action)
         assert medium(state) == action_index("declare")
     else:
         assert action < 40
@@ -255,21 +179,21 @@ def test_both_jollies_make_a_bazzicotto() -> None:
     for _ in range(2):
         action = medium(state)
         assert action in {action_index("baptise 7d 1"), action_index("baptise Rd 1")}
-        take(state, action)
+        step(state, action)
     assert medium(state) == action_index("declare")
 
 
 def test_picks_the_better_of_equal_cards() -> None:
     state = position("4c As", "4d 4s 4b", played=("Ad", "2d"))
     assert medium(state) == action_index("4c")
-    take(state, action_index("4c"))
+    step(state, action_index("4c"))
     assert medium(state) == action_index("pick 4d")
 
 
 def test_picks_the_better_set() -> None:
     """7 takes 2+5 or 3+4: the denari decide."""
     state = position("7c Fs", "2s 3d 4d 5s", played=("Ad", "2d"))
-    take(state, action_index("7c"))
+    step(state, action_index("7c"))
     assert medium(state) in {action_index("pick 3d"), action_index("pick 4d")}
 
 

@@ -16,8 +16,6 @@ from settebello.errors import NotResetError
 from settebello.gym import LearnerEnv
 from settebello.testing import check_aec, check_gymnasium
 
-pytestmark = pytest.mark.border
-
 GAME_IDS = ("tressette-2p", "tressette-4p", "bazzica")
 SHOWN: list[dict[str, Any]] = [
     {},
@@ -27,6 +25,7 @@ SHOWN: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.border
 def test_examples() -> None:
     result = doctest.testmod(settebello.testing)
     assert result.attempted >= 6
@@ -36,6 +35,7 @@ def test_examples() -> None:
 # --- right ones pass -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.border
 @pytest.mark.parametrize("options", SHOWN, ids=str)
 @pytest.mark.parametrize("game", GAME_IDS)
 def test_our_environments(game: str, options: dict[str, Any]) -> None:
@@ -64,6 +64,7 @@ WRAPPERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.border
 @pytest.mark.parametrize("mask_in", ["obs", "info"])
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("game", GAME_IDS)
@@ -90,6 +91,7 @@ class ShapingWrapper(wrappers.BaseWrapper):
             self.env.unwrapped._cumulative_rewards[agent] += 0.5
 
 
+@pytest.mark.border
 def test_wrappers_of_others() -> None:
     check_aec(lambda: CopyingWrapper(AECEnv("bazzica", episode="deal")))
 
@@ -101,6 +103,7 @@ def test_wrappers_of_others() -> None:
         check_aec(shaped)
 
 
+@pytest.mark.border
 @pytest.mark.parametrize("options", SHOWN, ids=str)
 @pytest.mark.parametrize("game", GAME_IDS)
 def test_our_gymnasium_environments(game: str, options: dict[str, Any]) -> None:
@@ -112,6 +115,7 @@ def test_every_illegal_action_of_gymnasium(game: str) -> None:
     check_gymnasium(lambda: LearnerEnv(game, seat=1, episode="deal"), illegal_tries=None)
 
 
+@pytest.mark.border
 def test_wrapped_gymnasium_environments() -> None:
     check_gymnasium(lambda: gymnasium.wrappers.OrderEnforcing(LearnerEnv("bazzica", episode="deal")))
 
@@ -418,6 +422,7 @@ def test_reused_arrays_are_found() -> None:
         check_gymnasium(lambda: LearnerEnv("bazzica", copy=False))
 
 
+@pytest.mark.border
 def test_environments_of_others() -> None:
     class Other:
         possible_agents: tuple[str, ...] = ()

@@ -3,24 +3,18 @@
 import math
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
 from settebello import tressette_v0
 from settebello.arena import duel
-from settebello.bits import advance, seed_stream
 from settebello.cards import NUM_CARDS, card_text, parse_card
-from settebello.game import get_game
-from settebello.tressette.heuristic import SITUATIONS, TERMS, WEIGHTS, easy_action, medium_action
-from settebello.tressette.observe import redact
-from settebello.tressette.rules import new_game, random_action, step
-from tests.info_tools import SMALL_DECK, SMALL_DECK_4P
+from settebello.tressette.heuristic import SITUATIONS, TERMS, WEIGHTS, medium_action
+from tests.info_tools import SMALL_DECK, SMALL_DECK_4P, ask_level
 
 # Without compilation NumPy says that the random stream's 64-bit words wrap around, as they are to.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
-RANDOM, EASY, MEDIUM = range(3)
 OPTIONS: list[tuple[int, dict[str, Any]]] = [
     (2, {"target": 21}),
     (2, {"target": 21, "napoletana": True}),
@@ -35,67 +29,27 @@ OPTIONS: list[tuple[int, dict[str, Any]]] = [
 ]
 
 
-@numba.njit(error_model="numpy")
-def choose(states: Any, row: int, level: int, word: Any) -> int:
-    """The card of a level in one row."""
-    if level == MEDIUM:
-        return medium_action(states[row], word)
-    if level == EASY:
-        return easy_action(states[row], word)
-    return random_action(states[row], word)
-
-
-@numba.njit(error_model="numpy")
-def check_matches(states: Any, seed: int, matches: int, found: Any) -> None:
-    """Play matches by all levels in turn; states[1] is for the redacted copy. Counts into found: decisions, illegal cards,
-    choices that differ on the redacted record, choices of medium that the random word changes, slips of easy."""
-    word = seed_stream(seed, 1)
-    for i in range(matches):
-        states[0]["rng"] = seed_stream(seed + i, 0)
-        new_game(states[0])
-        while not states[0]["over"]:
-            word = advance(word)
-            states[1] = states[0]
-            redact(states[1], np.int64(states[0]["turn"]))
-            easy = choose(states, 0, EASY, word)
-            medium = choose(states, 0, MEDIUM, word)
-            for card in (easy, medium):
-                found[1] += not 0 <= card < NUM_CARDS or (states[0]["legal"] >> np.int64(card)) & 1 == 0
-            found[2] += choose(states, 1, EASY, word) != easy or choose(states, 1, MEDIUM, word) != medium
-            found[3] += choose(states, 0, MEDIUM, advance(word)) != medium
-            found[4] += choose(states, 0, EASY, advance(word)) != easy
-            found[0] += 1
-            step(states[0], (choose(states, 0, RANDOM, word), easy, medium)[found[0] % 3])
-
-
-def records(players: int, **options: Any) -> Any:
-    """Two rows of a record that carries these options."""
-    return np.repeat(get_game(f"tressette-{players}p").options(**options).record(), 2)
-
-
-def check(players: int, options: dict[str, Any], seed: int, matches: int) -> list[int]:
-    """What `check_matches` counted."""
-    found = np.zeros(5, np.int64)
-    check_matches(records(players, **options), seed, matches, found)
-    return [int(count) for count in found]
-
-
+@pytest.mark.parametrize("level", ["easy", "medium"])
 @pytest.mark.parametrize(("players", "options"), OPTIONS)
-def test_cards_are_legal_and_chosen_by_what_the_seat_knows(players: int, options: dict[str, Any]) -> None:
-    decisions, illegal, differ, by_chance, slips = check(players, options, 11, 150)
-    assert decisions > 800
-    assert (illegal, differ, by_chance) == (0, 0, 0)
-    if options.get("hand_size", 10) > 1:
-        assert slips > decisions // 100
+def test_cards_are_legal_and_chosen_by_what_the_seat_knows(players: int, options: dict[str, Any], level: str) -> None:
+    found = ask_level(f"tressette-{players}p", level, 150, 11, **options)
+    assert found["asked"] > 800
+    assert (found["illegal"], found["looked"]) == (0, 0)
+    if level == "medium":
+        assert found["by chance"] == 0
+    elif options.get("hand_size", 10) > 1:
+        assert found["by chance"] > found["asked"] // 100  # its slips
 
 
 @pytest.mark.nojit
+@pytest.mark.parametrize("level", ["easy", "medium"])
 @pytest.mark.parametrize("players", [2, 4])
-def test_uncompiled(players: int) -> None:
+def test_uncompiled(players: int, level: str) -> None:
     options = {"napoletana": True, "episode": "deal"} | ({} if players == 2 else {"deck_cards": SMALL_DECK_4P, "hand_size": 4})
-    decisions, illegal, differ, by_chance, _ = check(players, options, 5, 2)
-    assert decisions >= 32
-    assert (illegal, differ, by_chance) == (0, 0, 0)
+    found = ask_level(f"tressette-{players}p", level, 2, 5, **options)
+    assert found["asked"] >= 32
+    assert (found["illegal"], found["looked"]) == (0, 0)
+    assert found["by chance"] == 0 or level == "easy"
 
 
 @pytest.mark.parametrize("players", [2, 4])
@@ -134,7 +88,7 @@ def medium(players: int, hands: list[str], plays: str, leader: int = 0) -> str:
         env.step(parse_card(text))
     seat = env.possible_agents.index(env.agent_selection)
     record = env.unwrapped.information(seat)._record
-    return card_text(int(choose(np.repeat(record, 2), 0, MEDIUM, np.uint64(1))))
+    return card_text(int(medium_action(record[0], np.uint64(1))))
 
 
 FILLER = "7d 6d 5d 7s 6s 5s 7b 6b 5b"  # cards without worth; seat and suits do not matter where these are used
