@@ -21,7 +21,7 @@ from tests.engine import CHOICES, GAMES, cards_of, choose_any, make_env, random_
 
 HEADER = struct.Struct("<8sHH16sIII")  # magic, format, game version, game id, bytes of the record, decks to come, CRC-32
 HEADER_FIELDS = ("magic", "format", "version", "game", "size", "decks", "checksum")
-FLIPS, FIELD_CHANGES = 3000, 6000  # by game
+FLIPS, FIELD_CHANGES = 1500, 3000  # by game
 FLIPS_LONG, FIELD_CHANGES_LONG = 200_000, 400_000
 MAX_STEPS = 20_000
 SECONDS = 60  # a hang, on any machine
