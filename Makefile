@@ -9,7 +9,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-nojit test-oldest test-wheel test-main coverage check-long bench clean
+.PHONY: help demo test lint test-nojit test-oldest test-wheel test-main kernels coverage check-long bench clean
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -77,25 +77,23 @@ test-nojit: .venv/.stamp
 test-oldest: .venv-oldest/.stamp
 	$(call say,border tests with the oldest Gymnasium and PettingZoo)
 	@$(call find_marked,border); \
-	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/numba .venv-oldest/bin/python -m pytest -q $(PYTEST_WORKERS) \
-	    -m 'border and not long' $$files
+	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/numba .venv-oldest/bin/python -m pytest -q -m 'border and not long' $$files
 
 test-wheel: .venv/.stamp
 	$(call say,wheel in a clean venv)
 	@tests/wheel_check.sh $(BIN)/python
 
-# First what compiles at import, or each worker would compile all of it while it collects.
 test-main: .venv/.stamp
 	$(call say,tests)
-	@$(BIN)/python -c 'import settebello.bazzica.solver' & \
-	    $(BIN)/python -c 'import settebello.tressette.open_hands, settebello.tressette.solver'; wait
 	@$(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_WORKERS)
 
-# Parts that keep one core busy, or the network, run two at a time; the others use both cores themselves.
-# The main run comes last: its closing line is the last line.
+# What compiles at import: each worker of the main run would compile it while it collects.
+kernels: .venv/.stamp
+	@SETTEBELLO_QUIET=1 $(BIN)/python -c 'import settebello.bazzica.solver, settebello.tressette.open_hands, settebello.tressette.solver'
+
+# Two parts at a time, as each keeps one core busy. The main run needs both; it comes last: its closing line is the last line.
 test:
-	@$(MAKE) --no-print-directory -j2 -Oline .venv/.stamp .venv-oldest/.stamp lint test-wheel test-nojit
-	@$(MAKE) --no-print-directory -j1 test-oldest
+	@$(MAKE) --no-print-directory -j2 -Oline .venv/.stamp .venv-oldest/.stamp test-oldest lint test-nojit test-wheel kernels
 	@$(MAKE) --no-print-directory -j1 test-main
 
 coverage: .venv/.stamp
