@@ -50,7 +50,7 @@ help:
 .venv-oldest/.stamp: pyproject.toml constraints-oldest.txt
 	$(call say,setting up .venv-oldest)
 	@$(call new_venv,.venv-oldest)
-	@.venv-oldest/bin/python $(PIP_INSTALL) -e . pytest pytest-xdist hypothesis -c constraints-oldest.txt
+	@.venv-oldest/bin/python $(PIP_INSTALL) -e . pytest hypothesis -c constraints-oldest.txt
 	@touch $@
 
 demo: .venv/.stamp
