@@ -4,9 +4,9 @@ import dataclasses
 import datetime
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -18,6 +18,7 @@ from settebello_training.checkpoint import load_checkpoint
 from settebello_training.config import TrainConfig, merge_settings, parse_setting, read_settings
 from settebello_training.errors import CheckpointError
 from settebello_training.progress import CURVE_PICTURE, RESULT
+from settebello_training.ranks import leave
 from settebello_training.train import RunResult, train
 from settebello_training.trainer import Trainer
 
@@ -30,7 +31,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Train agents for Tressette and Scopa-bazzica by self-play, from nothing, on CPUs.\n\n"
+    help="Train agents for Tressette and Scopa-bazzica by self-play, from nothing, on CPUs or GPUs.\n\n"
     "Try [bold]settebello-train demo[/] first: about five minutes on two cores. Every run leaves a folder with its weights, "
     "its learning curve as a picture and its result as JSON, and can be resumed from it.",
 )
@@ -69,11 +70,15 @@ def run(
       settebello-train run --game tressette-2p --set options.napoletana=true --set "hidden=[512,512]"
 
     An unknown setting is refused with the list of all. Ctrl-C saves a checkpoint and ends.
+
+    Several processes, on one machine or more, share the games and learn together when torchrun starts them:
+
+      torchrun --nproc-per-node 4 -m settebello_training.cli run --minutes 60 --out runs/shared
+
+    Each takes a GPU of its own where there are GPUs; the first one measures and writes. A run may be resumed with another
+    number of processes, all of which must see its folder.
     """
-    values = {} if config is None else read_settings(config)
-    for text in setting or []:
-        name, value = parse_setting(text)
-        values = merge_settings(values, {name: value})
+    values = _with_settings({} if config is None else read_settings(config), setting)
     given = {"game": game, "minutes": minutes, "seed": seed}
     settings = TrainConfig.from_dict(values | {name: value for name, value in given.items() if value is not None})
     _run_new(settings, out, context.obj)
@@ -125,6 +130,15 @@ def demo(
     _run_new(TrainConfig(game=game, minutes=minutes, seed=seed), out, context.obj)
 
 
+def _with_settings(values: Mapping[str, Any], settings: Sequence[str] | None) -> dict[str, Any]:
+    """Settings with those of ``--set`` on top."""
+    merged = dict(values)
+    for text in settings or []:
+        name, value = parse_setting(text)
+        merged = merge_settings(merged, {name: value})
+    return merged
+
+
 def _run_new(config: TrainConfig, out: Path | None, command: str) -> None:
     folder = out or Path("runs") / f"{config.game}-seed{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     if (folder / MANIFEST).exists():
@@ -136,11 +150,14 @@ def _run_new(config: TrainConfig, out: Path | None, command: str) -> None:
 
 
 def _train(trainer: Trainer, folder: Path, command: str) -> None:
-    config = trainer.config
+    config, ranks = trainer.config, trainer.ranks
     budget = f"{config.minutes:.3g} minutes" if config.minutes is not None else f"{config.decisions:,} decisions"
-    progress = Console(stderr=True)
+    processes = (
+        f"{ranks.size} processes, each {config.num_threads} threads" if ranks.size > 1 else f"{config.num_threads} threads"
+    )
+    progress = Console(stderr=True, quiet=ranks.rank > 0)
     progress.print(
-        f"{config.game}, seed {config.seed}, {budget}, {config.num_threads} threads; everything goes to {folder}/",
+        f"{config.game}, seed {config.seed}, {budget}, {processes}; everything goes to {folder}/",
         highlight=False,
         soft_wrap=True,
     )
@@ -152,7 +169,8 @@ def _train(trainer: Trainer, folder: Path, command: str) -> None:
             soft_wrap=True,
         )
         raise typer.Exit(INTERRUPTED)
-    _print_result(trainer, result)
+    if ranks.rank == 0:
+        _print_result(trainer, result)
 
 
 def _print_result(trainer: Trainer, result: RunResult) -> None:
@@ -200,6 +218,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:  # before or after the training itself, which saves and ends
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    finally:
+        leave()
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def write_curve(path: Path, curve: Sequence[Mapping[str, Any]], game: str) -> No
     axes.legend(loc="lower right")
     axes.set_xlabel("minutes of training")
     axes.set_ylabel("points per deal\n(mirrored deals, 95% interval)")
-    axes.set_title(f"{game}: self-play from nothing")
+    axes.set_title(f"{game}: training")
     axes.grid(alpha=0.3)
     if curve[-1]["decisions"]:
         decisions = curve[-1]["decisions"] / minutes[-1] / 1e6  # millions a minute; the pace is steady

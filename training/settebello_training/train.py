@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,7 +15,7 @@ from rich.console import Console
 
 import settebello
 from settebello.arena import DuelResult
-from settebello_training.evaluate import CURVE_SEED, FINAL_LEVELS, FINAL_SEED
+from settebello_training.evaluate import CURVE_SEED, FINAL_SEED
 from settebello_training.progress import CURVE_PICTURE, RESULT, Report, source_commit, write_curve, write_result
 from settebello_training.trainer import Trainer
 
@@ -72,7 +72,8 @@ class RunResult:
 def train(trainer: Trainer, folder: Path, console: Console, command: str) -> RunResult:
     """Train until the budget is spent, with checkpoints, and leave checkpoint, learning curve and result in a folder.
 
-    SIGINT and SIGTERM end the run after the update at hand, with a checkpoint.
+    SIGINT and SIGTERM end the run after the update at hand, with a checkpoint. Of several processes rank 0 measures, shows and
+    writes; the others are done when the training is.
 
     Args:
         trainer: a new or a resumed run.
@@ -82,21 +83,20 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
 
     Raises:
         CheckpointError: a checkpoint cannot be written.
-        TrainingError: the loss is no longer a number.
+        TrainingError: the loss is no longer a number, or another process has ended.
     """
-    stop = Stop()
-    first = trainer.ranks.rank == 0
+    stop, first = Stop(), trainer.ranks.rank == 0
     trainer.save(folder)  # at once: a folder that cannot be written should say so now, not in an hour
-    with stop.on_signals(), Report(trainer, folder, console) as report:
+    report = Report(trainer, folder, console) if first else None
+    with stop.on_signals(), report or nullcontext():
         _train(trainer, folder, report, stop)
     trainer.save(folder)
     finished = trainer.fraction >= 1
     if finished and first:
-        against = ", ".join(FINAL_LEVELS)
+        against = ", ".join(trainer.config.final_levels)
         console.print(f"evaluating on {trainer.config.eval_deals:,} mirrored deals against {against} ...", highlight=False)
         trainer.final_evaluation()
-    if finished:
-        trainer.save(folder)
+        trainer.save_evaluations(folder)
     result = RunResult(
         finished=finished,
         evaluations=trainer.evaluations if finished else {},
@@ -112,27 +112,29 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
     return result
 
 
-def _train(trainer: Trainer, folder: Path, report: Report, stop: Stop) -> None:
+def _train(trainer: Trainer, folder: Path, report: Report | None, stop: Stop) -> None:
     config, ranks = trainer.config, trainer.ranks
     before = trainer.seconds
     start = time.perf_counter()
     last_save = start
     while True:
-        # Time and interruptions are rank 0's: all ranks must go on, save and end together.
+        # Time is rank 0's, and any rank may be interrupted: all must go on, save and end together.
         now = time.perf_counter()
         save_due = now - last_save >= 60 * config.checkpoint_minutes
-        shared = torch.tensor([before + now - start, stop.asked, save_due], dtype=torch.float64)
-        trainer.seconds, asked, save_due = ranks.from_first(shared).tolist()
-        if asked:
+        shared = torch.tensor([before + now - start, save_due], dtype=torch.float64)
+        trainer.seconds, save_due = ranks.from_first(shared).tolist()
+        if ranks.sum(torch.tensor(int(stop.asked))):
             break
         if trainer.updates and save_due:
             trainer.save(folder)
             last_save = time.perf_counter()
-        if trainer.measure_due and ranks.rank == 0:
+        if report is not None and trainer.measure_due:
             report.measured(trainer.measure())
         if trainer.fraction >= 1:
             break
-        report.updated(trainer.update())
+        metrics = trainer.update()
+        if report is not None:
+            report.updated(metrics)
 
 
 def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[str, Any]:
@@ -155,6 +157,7 @@ def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[st
         "counters": trainer.counters,
         "decisions_per_second": result.decisions_per_second,
         "outside_network": result.outside_network,
+        "processes": trainer.ranks.size,
         "time_by_part": trainer.clock.seconds,
         "curve": trainer.curve,
         "config": config.to_dict(),
