@@ -1025,9 +1025,9 @@ def test_usage_errors_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("fly") == 2
     assert command("--help") == 0
     shown = capsys.readouterr().out
-    for name in ("run", "resume", "demo"):
+    for name in ("run", "resume", "demo", "exploit"):
         assert name in shown
-    for name in ("run", "resume", "demo"):
+    for name in ("run", "resume", "demo", "exploit"):
         assert command(name, "--help") == 0
     assert "options.napoletana=true" in capsys.readouterr().out
 

@@ -17,6 +17,7 @@ from settebello.opponents.exported import MANIFEST, checkpoint_folder
 from settebello_training.checkpoint import load_checkpoint
 from settebello_training.config import TrainConfig, merge_settings, parse_setting, read_settings
 from settebello_training.errors import CheckpointError
+from settebello_training.exploit import exploit_settings
 from settebello_training.progress import CURVE_PICTURE, RESULT
 from settebello_training.ranks import leave
 from settebello_training.train import RunResult, train
@@ -31,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Train agents for Tressette and Scopa-bazzica by self-play, from nothing, on CPUs or GPUs.\n\n"
+    help="Train agents for Tressette and Scopa-bazzica by self-play, from nothing, on CPUs.\n\n"
     "Try [bold]settebello-train demo[/] first: about five minutes on two cores. Every run leaves a folder with its weights, "
     "its learning curve as a picture and its result as JSON, and can be resumed from it.",
 )
@@ -71,12 +72,14 @@ def run(
 
     An unknown setting is refused with the list of all. Ctrl-C saves a checkpoint and ends.
 
-    Several processes, on one machine or more, share the games and learn together when torchrun starts them:
+    Several processes, on one machine or more, share the games and learn
+    together when torchrun starts them:
 
-      torchrun --nproc-per-node 4 -m settebello_training.cli run --minutes 60 --out runs/shared
+      torchrun --nproc-per-node 4 -m settebello_training.cli run --minutes 60
 
-    Each takes a GPU of its own where there are GPUs; the first one measures and writes. A run may be resumed with another
-    number of processes, all of which must see its folder.
+    Each takes a GPU of its own where there are GPUs; the first one measures
+    and writes. A run may be resumed with another number of processes, all of
+    which must see its folder.
     """
     values = _with_settings({} if config is None else read_settings(config), setting)
     given = {"game": game, "minutes": minutes, "seed": seed}
@@ -130,6 +133,69 @@ def demo(
     _run_new(TrainConfig(game=game, minutes=minutes, seed=seed), out, context.obj)
 
 
+@app.command()
+def exploit(
+    context: typer.Context,
+    against: Annotated[
+        str,
+        typer.Option(
+            help="Whom to beat: a level (medium), one with parameters (search:worlds=8), the folder of a run, or "
+            "package.module:function.",
+            show_default=False,
+        ),
+    ],
+    game: Annotated[str, typer.Option(help="tressette-2p, tressette-4p or bazzica.")] = "tressette-2p",
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Minutes of training; the final evaluation comes on top. Default: 10.", show_default=False),
+    ] = None,
+    deals: Annotated[
+        int | None, typer.Option(help="Mirrored deals of the final evaluation. Default: 20,000.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the deals, the first weights and every draw. Default: 0.", show_default=False)
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="FOLDER", help="Start with the networks of this run instead of from nothing.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run. Default: a new one under runs/.", show_default=False)
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="One setting; may be given several times.", show_default=False),
+    ] = None,
+) -> None:
+    """Find out how far an opponent is from unbeatable: train a player whose only aim is to win from it.
+
+    In every training game the opponent plays one side and stays as it is; the
+    learner plays the other and adapts. What it wins per deal in the end, with
+    a 95% interval, is a lower bound: the opponent loses at least that much to
+    somebody who has studied it. An interval that reaches 0 or less means that
+    no weakness was found in the time given, not that there is none. Examples:
+
+      settebello-train exploit --against medium --minutes 30
+
+      settebello-train exploit --against runs/mine --from runs/mine
+
+    The bound grows with the minutes and with a good start: --from takes any
+    run of the game, also the one to beat, which must not be trained on
+    meanwhile. The opponent's own thinking takes from the minutes: give slow
+    ones hours, and fewer deals (--set curve_deals=100). Two-player Tressette
+    counts on perfect endings of both sides; for opponents that err there, try
+    --set exact_endings=false too.
+
+    To go on: settebello-train resume FOLDER --minutes 30
+    """
+    given = _with_settings({} if start is None else _networks_of(start), setting)
+    named = {"minutes": minutes, "eval_deals": deals, "seed": seed}
+    given |= {name: value for name, value in named.items() if value is not None}
+    _run_new(TrainConfig.from_dict(exploit_settings(game, against, given)), out, context.obj, start)
+
+
 def _with_settings(values: Mapping[str, Any], settings: Sequence[str] | None) -> dict[str, Any]:
     """Settings with those of ``--set`` on top."""
     merged = dict(values)
@@ -139,13 +205,22 @@ def _with_settings(values: Mapping[str, Any], settings: Sequence[str] | None) ->
     return merged
 
 
-def _run_new(config: TrainConfig, out: Path | None, command: str) -> None:
-    folder = out or Path("runs") / f"{config.game}-seed{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+def _networks_of(folder: Path) -> dict[str, Any]:
+    """The settings that say which networks a run has."""
+    config = load_checkpoint(folder).config
+    return {"hidden": config.hidden, "critic": config.critic}
+
+
+def _run_new(config: TrainConfig, out: Path | None, command: str, start: Path | None = None) -> None:
+    kind = config.game if config.exploits is None else f"exploit-{config.game}"
+    folder = out or Path("runs") / f"{kind}-seed{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     if (folder / MANIFEST).exists():
         raise CheckpointError(
             f"folder {folder}: holds a run already; choose another --out, or go on with: settebello-train resume {folder}"
         )
     trainer = Trainer(config)
+    if start is not None:
+        trainer.begin_from(start)
     _train(trainer, folder, command)
 
 
@@ -155,9 +230,10 @@ def _train(trainer: Trainer, folder: Path, command: str) -> None:
     processes = (
         f"{ranks.size} processes, each {config.num_threads} threads" if ranks.size > 1 else f"{config.num_threads} threads"
     )
+    aim = "" if config.exploits is None else f", a best response to {config.exploits}"
     progress = Console(stderr=True, quiet=ranks.rank > 0)
     progress.print(
-        f"{config.game}, seed {config.seed}, {budget}, {processes}; everything goes to {folder}/",
+        f"{config.game}{aim}, seed {config.seed}, {budget}, {processes}; everything goes to {folder}/",
         highlight=False,
         soft_wrap=True,
     )
@@ -184,7 +260,10 @@ def _print_result(trainer: Trainer, result: RunResult) -> None:
         low, high = evaluation.ci95
         points, won = f"{evaluation.points_per_deal:+.2f}", f"{100 * evaluation.win_rate:.1f} %"
         table.add_row(level, points, f"{low:+.2f} to {high:+.2f}", won)
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    if result.meaning is not None:
+        console.print(f"{result.meaning}\n", highlight=False, markup=False)
     illegal = sum(evaluation.illegal_moves[0] for evaluation in result.evaluations.values())
     lines = [
         ("illegal moves", f"{illegal}"),

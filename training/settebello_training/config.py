@@ -47,7 +47,8 @@ class TrainConfig:
         teacher: a level that all seats are played by at first, while the policy learns to do the same; "": none.
         teacher_decisions: how many decisions of it; they count towards the budget. Then self-play goes on from there.
         teacher_lr: learning rate meanwhile.
-        pool_share: share of the games in which one side is played by one of the pool.
+        pool_share: share of the games in which one side is played by one of the pool; 1 with a single level and pool_size 0:
+            a best response to that level.
         pool_levels: opponents in the pool, as commands take them: levels, paths of trained ones, ``module:function``.
         pool_size: older selves in the pool, at most.
         pool_interval: updates between two of them.
@@ -224,6 +225,12 @@ class TrainConfig:
         score would be news in play.
         """
         return MATCH_FIELDS if self.episode == "deal" else ()
+
+    @property
+    def exploits(self) -> str | None:
+        """The opponent that a run learns to beat and nothing else: it plays one side of every game. None: there is none."""
+        alone = self.pool_share == 1 and self.pool_size == 0 and len(self.pool_levels) == 1
+        return self.pool_levels[0] if alone else None
 
     @property
     def num_threads(self) -> int:

@@ -16,6 +16,7 @@ from rich.console import Console
 import settebello
 from settebello.arena import DuelResult
 from settebello_training.evaluate import CURVE_SEED, FINAL_SEED
+from settebello_training.exploit import meaning
 from settebello_training.progress import CURVE_PICTURE, RESULT, Report, source_commit, write_curve, write_result
 from settebello_training.trainer import Trainer
 
@@ -59,6 +60,7 @@ class RunResult:
         decisions_per_second: over the updates, evaluations not counted.
         outside_network: share of the updates' time that was not network arithmetic.
         folder: where checkpoint, picture and result are.
+        meaning: of a best response, what its result says of the opponent; None: the run is none, or was interrupted.
     """
 
     finished: bool
@@ -67,6 +69,7 @@ class RunResult:
     decisions_per_second: float
     outside_network: float
     folder: Path
+    meaning: str | None = None
 
 
 def train(trainer: Trainer, folder: Path, console: Console, command: str) -> RunResult:
@@ -97,17 +100,19 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
         console.print(f"evaluating on {trainer.config.eval_deals:,} mirrored deals against {against} ...", highlight=False)
         trainer.final_evaluation()
         trainer.save_evaluations(folder)
+    evaluations = trainer.evaluations if finished else {}
     result = RunResult(
         finished=finished,
-        evaluations=trainer.evaluations if finished else {},
+        evaluations=evaluations,
         decisions=trainer.decisions,
         decisions_per_second=trainer.decisions / trainer.clock.total if trainer.clock.total > 0 else 0.0,
         outside_network=trainer.clock.outside_network,
         folder=folder,
+        meaning=meaning(trainer.config.exploits, evaluations),
     )
     if first:
         if trainer.curve:
-            write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config.game)
+            write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config)
         write_result(folder / RESULT, _result_values(trainer, result, command))
     return result
 
@@ -147,6 +152,7 @@ def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[st
         "commit": source_commit(),
         "finished": result.finished,
         "evaluations": {level: evaluation.to_dict() for level, evaluation in result.evaluations.items()},
+        "meaning": result.meaning,
         "seeds": {
             "run": config.seed,
             "training_first": seeds.start,

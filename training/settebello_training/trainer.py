@@ -298,6 +298,22 @@ class Trainer:
     def _final_results(self) -> dict[str, Any]:
         return {"evaluations": {level: result.to_dict() for level, result in self.evaluations.items()}}
 
+    def begin_from(self, folder: Path) -> None:
+        """Take the networks of another run, the averaged ones where it averaged, as first weights.
+
+        Args:
+            folder: of a run of the same game with the same ``hidden`` and ``critic``.
+
+        Raises:
+            CheckpointError: the checkpoint is missing, damaged or of another game, or its networks have other shapes.
+        """
+        checkpoint = load_checkpoint(folder, game=self.config.game, trainer=True)
+        for name in ("hidden", "critic"):
+            theirs, ours = getattr(checkpoint.config, name), getattr(self.config, name)
+            if theirs != ours:
+                raise CheckpointError(f"checkpoint {folder}: made with {name}={theirs!r}, this run has {name}={ours!r}")
+        self._set_networks(checkpoint.trainer, "averaged")
+
     @classmethod
     def resume(cls, folder: Path, *, config: TrainConfig | None = None) -> Self:
         """The trainer that ``save`` wrote.
@@ -332,15 +348,15 @@ class Trainer:
             ) from error
         return trainer
 
-    def _set_networks(self, tensors: Mapping[str, Tensor]) -> None:
-        self.network.load_state_dict(_part(tensors, "network"))
+    def _set_networks(self, tensors: Mapping[str, Tensor], policy: str) -> None:
+        self.network.load_state_dict(_part(tensors, policy))
         if self.critic is not None:
             self.critic.load_state_dict(_part(tensors, "critic"))
         averaged = _part(tensors, "averaged")
         self._averaged = {name: averaged[name].to(self.device) for name in self._averaged}
 
     def _set_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        self._set_networks(tensors)
+        self._set_networks(tensors, "network")
         load_optimizer(self.optimizer, [name for name, _ in self._parameters], tensors)
         games, rows = tensors["games"], self.ranks.share(self.config.num_envs)
         if len(games) != self.config.num_envs:
