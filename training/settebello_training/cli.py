@@ -185,8 +185,8 @@ def exploit(
     run of the game, also the one to beat, which must not be trained on
     meanwhile. The opponent's own thinking takes from the minutes: give slow
     ones hours, and fewer deals (--set curve_deals=100). Two-player Tressette
-    counts on perfect endings of both sides; for opponents that err there, try
-    --set exact_endings=false too.
+    counts on perfect endings of both sides, which is learnt soonest; with
+    much time, --set exact_endings=false also learns how opponents err there.
 
     To go on: settebello-train resume FOLDER --minutes 30
     """
