@@ -33,12 +33,13 @@ from settebello_training.advantage import own_turn_advantages  # noqa: E402
 from settebello_training.cli import main  # noqa: E402
 from settebello_training.clock import Clock  # noqa: E402
 from settebello_training.config import MATCH_FIELDS, merge_settings, parse_setting  # noqa: E402
-from settebello_training.evaluate import CURVE_SEED, FINAL_LEVELS, FINAL_SEED, evaluate  # noqa: E402
+from settebello_training.evaluate import CURVE_SEED, FINAL_SEED, evaluate  # noqa: E402
 from settebello_training.network import SuitNetwork, entropy, masked_log_probs, sample, spec_bounds  # noqa: E402
 from settebello_training.ppo import Batch, make_batch, ppo_loss, ppo_update  # noqa: E402
 from settebello_training.rollout import Rollout, collect  # noqa: E402
 
 GAMES = ("tressette-2p", "tressette-4p", "bazzica")
+LEVELS = ("random", "easy", "medium")  # of the final evaluation
 TINY: dict[str, Any] = {
     "minutes": None,
     "decisions": 1000,
@@ -462,9 +463,9 @@ def test_curve_and_final_evaluation_play_other_deals() -> None:
     assert trainer.measure()["random"].seed == CURVE_SEED
     assert trainer.curve[0]["against"]["random"]["deals"] == 4
     final = trainer.final_evaluation()
-    assert tuple(final) == FINAL_LEVELS
+    assert tuple(final) == LEVELS
     assert {result.seed for result in final.values()} == {FINAL_SEED}
-    assert [result.b for result in final.values()] == list(FINAL_LEVELS)
+    assert [result.b for result in final.values()] == list(LEVELS)
 
 
 # --- configuration ----------------------------------------------------------------------------------------------------------
@@ -508,6 +509,8 @@ def test_seeds_of_runs_and_evaluations_are_apart() -> None:
         ({"pool_share": 1.5}, ["pool_share=1.5", "from 0 to 1"]),
         ({"pool_levels": "medium"}, ["pool_levels='medium'", "list of opponents"]),
         ({"curve_levels": [3]}, ["curve_levels=[3]", "list of opponents"]),
+        ({"curve_levels": []}, ["curve_levels=[]", "at least one", "evaluations=0"]),
+        ({"final_levels": []}, ["final_levels=[]", "at least one"]),
         ({"game": 3}, ["game=3"]),
         ({"options": ["napoletana"]}, ["options="]),
         ({"options": {"reward": "win"}}, ["options['reward']", "beside options"]),
@@ -525,6 +528,21 @@ def test_config_refuses(settings: dict[str, Any], words: list[str]) -> None:
 def test_trainer_refuses_what_the_game_refuses(settings: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         Trainer(tiny(**{"game": "tressette-2p", **settings}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"final_levels": ["random", "champion"]}, "'champion': expected a level"),
+        ({"curve_levels": ["champion"]}, "'champion': expected a level"),
+        ({"pool_share": 0.5, "pool_levels": ["champion"]}, "'champion': expected a level"),
+        ({"pool_share": 0.5, "pool_levels": ["easy", "cheat"]}, "pool_levels=.*sees all cards"),
+        ({"teacher": "cheat", "teacher_decisions": 100}, "teacher=.*sees all cards"),
+    ],
+)
+def test_opponents_that_cannot_play_are_refused_at_the_start(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        Trainer(tiny(**settings))
 
 
 def test_settings_from_text() -> None:
@@ -623,6 +641,7 @@ def test_schedules_follow_the_budget() -> None:
         {},
         {"pool_share": 0.5, "pool_levels": ["easy"], "pool_size": 2, "pool_interval": 1, "average": 0.9, "keep_best": True},
         {"critic": "own", "teacher": "medium", "teacher_decisions": 250},
+        {"teacher": "easy", "teacher_decisions": 1000},  # it draws
     ],
 )
 def test_resume_continues_as_if_nothing_had_happened(game: str, settings: dict[str, Any], tmp_path: Path) -> None:
@@ -668,7 +687,7 @@ def test_checkpoint_round_trip(tmp_path: Path) -> None:
     assert manifest["progress"]["evaluations"] == {level: result.to_dict() for level, result in final.items()}
     for entry in manifest["files"].values():
         assert hashlib.sha256((folder / entry["name"]).read_bytes()).hexdigest() == entry["sha256"]
-    assert len(list(folder.iterdir())) == 3  # older files are gone
+    assert len(list(folder.iterdir())) == 4  # older files are gone
     assert load_checkpoint(folder / "manifest.json").config == trainer.config
     assert Trainer.resume(folder).evaluations == final
     trainer.update()
@@ -849,7 +868,7 @@ def test_save_that_dies_halfway_leaves_the_last_checkpoint_whole(copy: Path, mon
     assert not list(copy.glob("*.tmp")) + list(copy.glob(".*.tmp"))
     trainer.save(copy)
     assert Trainer.resume(copy).updates == 2
-    assert len(list(copy.iterdir())) == 3
+    assert len(list(copy.iterdir())) == 4
 
 
 def test_weights_alone_can_be_saved(tmp_path: Path) -> None:
@@ -877,12 +896,12 @@ def test_run_leaves_weights_curve_and_result(tmp_path: Path, capsys: pytest.Capt
     out = tmp_path / "a run"
     assert command("run", "--game", "bazzica", "--seed", 3, "--out", out, *TINY_RUN, "--set=tensorboard=true") == 0
     shown = capsys.readouterr().out
-    for words in ("points per deal", "95% interval", "deals won", *FINAL_LEVELS, "decisions/s", str(out)):
+    for words in ("points per deal", "95% interval", "deals won", *LEVELS, "decisions/s", str(out)):
         assert words in shown
     result = json.loads((out / "result.json").read_text())
     assert result["command"].startswith("settebello-train run --game bazzica --seed 3")
     assert result["finished"] is True
-    assert tuple(result["evaluations"]) == FINAL_LEVELS
+    assert tuple(result["evaluations"]) == LEVELS
     for level, values in result["evaluations"].items():
         evaluation = DuelResult.from_dict(values)
         assert (evaluation.game, evaluation.a, evaluation.b, evaluation.deals) == ("bazzica", "network", level, 4)
@@ -1006,9 +1025,9 @@ def test_usage_errors_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("fly") == 2
     assert command("--help") == 0
     shown = capsys.readouterr().out
-    for name in ("run", "resume", "demo"):
+    for name in ("run", "resume", "demo", "exploit"):
         assert name in shown
-    for name in ("run", "resume", "demo"):
+    for name in ("run", "resume", "demo", "exploit"):
         assert command(name, "--help") == 0
     assert "options.napoletana=true" in capsys.readouterr().out
 

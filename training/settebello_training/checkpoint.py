@@ -126,6 +126,20 @@ def save_checkpoint(
         raise CheckpointError(f"checkpoint {folder}: cannot be written ({error}); the one before is kept") from error
 
 
+def save_progress(folder: Path, values: Mapping[str, Any]) -> None:
+    """Put more plain values into the progress of the checkpoint that a folder holds.
+
+    Raises:
+        CheckpointError: there is none, or the folder cannot be written.
+    """
+    manifest = read_manifest(folder)
+    manifest["progress"] |= values
+    try:
+        write_atomically(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
+    except OSError as error:
+        raise CheckpointError(f"checkpoint {folder}: cannot be written ({error}); the one before is kept") from error
+
+
 def load_checkpoint(folder: Path, *, game: str | None = None, trainer: bool = False) -> Checkpoint:
     """Read a checkpoint and check all of it.
 

@@ -4,9 +4,9 @@ import dataclasses
 import datetime
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -17,7 +17,9 @@ from settebello.opponents.exported import MANIFEST, checkpoint_folder
 from settebello_training.checkpoint import load_checkpoint
 from settebello_training.config import TrainConfig, merge_settings, parse_setting, read_settings
 from settebello_training.errors import CheckpointError
+from settebello_training.exploit import exploit_settings
 from settebello_training.progress import CURVE_PICTURE, RESULT
+from settebello_training.ranks import leave
 from settebello_training.train import RunResult, train
 from settebello_training.trainer import Trainer
 
@@ -69,11 +71,17 @@ def run(
       settebello-train run --game tressette-2p --set options.napoletana=true --set "hidden=[512,512]"
 
     An unknown setting is refused with the list of all. Ctrl-C saves a checkpoint and ends.
+
+    Several processes, on one machine or more, share the games and learn
+    together when torchrun starts them:
+
+      torchrun --nproc-per-node 4 -m settebello_training.cli run --minutes 60
+
+    Each takes a GPU of its own where there are GPUs; the first one measures
+    and writes. A run may be resumed with another number of processes, all of
+    which must see its folder.
     """
-    values = {} if config is None else read_settings(config)
-    for text in setting or []:
-        name, value = parse_setting(text)
-        values = merge_settings(values, {name: value})
+    values = _with_settings({} if config is None else read_settings(config), setting)
     given = {"game": game, "minutes": minutes, "seed": seed}
     settings = TrainConfig.from_dict(values | {name: value for name, value in given.items() if value is not None})
     _run_new(settings, out, context.obj)
@@ -125,22 +133,107 @@ def demo(
     _run_new(TrainConfig(game=game, minutes=minutes, seed=seed), out, context.obj)
 
 
-def _run_new(config: TrainConfig, out: Path | None, command: str) -> None:
-    folder = out or Path("runs") / f"{config.game}-seed{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+@app.command()
+def exploit(
+    context: typer.Context,
+    against: Annotated[
+        str,
+        typer.Option(
+            help="Whom to beat: a level (medium), one with parameters (search:worlds=8), the folder of a run, or "
+            "package.module:function.",
+            show_default=False,
+        ),
+    ],
+    game: Annotated[str, typer.Option(help="tressette-2p, tressette-4p or bazzica.")] = "tressette-2p",
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Minutes of training; the final evaluation comes on top. Default: 10.", show_default=False),
+    ] = None,
+    deals: Annotated[
+        int | None, typer.Option(help="Mirrored deals of the final evaluation. Default: 20,000.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the deals, the first weights and every draw. Default: 0.", show_default=False)
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="FOLDER", help="Start with the networks of this run instead of from nothing.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run. Default: a new one under runs/.", show_default=False)
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="One setting; may be given several times.", show_default=False),
+    ] = None,
+) -> None:
+    """Find out how far an opponent is from unbeatable: train a player whose only aim is to win from it.
+
+    In every training game the opponent plays one side and stays as it is; the
+    learner plays the other and adapts. What it wins per deal in the end, with
+    a 95% interval, is a lower bound: the opponent loses at least that much to
+    somebody who has studied it. An interval that reaches 0 or less means that
+    no weakness was found in the time given, not that there is none. Examples:
+
+      settebello-train exploit --against medium --minutes 30
+
+      settebello-train exploit --against runs/mine --from runs/mine
+
+    The bound grows with the minutes and with a good start: --from takes any
+    run of the game, also the one to beat, which must not be trained on
+    meanwhile. The opponent's own thinking takes from the minutes: give slow
+    ones hours, and fewer deals (--set curve_deals=100). Two-player Tressette
+    counts on perfect endings of both sides, which is learnt soonest; with
+    much time, --set exact_endings=false also learns how opponents err there.
+
+    To go on: settebello-train resume FOLDER --minutes 30
+    """
+    given = _with_settings({} if start is None else _networks_of(start), setting)
+    named = {"minutes": minutes, "eval_deals": deals, "seed": seed}
+    given |= {name: value for name, value in named.items() if value is not None}
+    _run_new(TrainConfig.from_dict(exploit_settings(game, against, given)), out, context.obj, start)
+
+
+def _with_settings(values: Mapping[str, Any], settings: Sequence[str] | None) -> dict[str, Any]:
+    """Settings with those of ``--set`` on top."""
+    merged = dict(values)
+    for text in settings or []:
+        name, value = parse_setting(text)
+        merged = merge_settings(merged, {name: value})
+    return merged
+
+
+def _networks_of(folder: Path) -> dict[str, Any]:
+    """The settings that say which networks a run has."""
+    config = load_checkpoint(folder).config
+    return {"hidden": config.hidden, "critic": config.critic}
+
+
+def _run_new(config: TrainConfig, out: Path | None, command: str, start: Path | None = None) -> None:
+    kind = config.game if config.exploits is None else f"exploit-{config.game}"
+    folder = out or Path("runs") / f"{kind}-seed{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     if (folder / MANIFEST).exists():
         raise CheckpointError(
             f"folder {folder}: holds a run already; choose another --out, or go on with: settebello-train resume {folder}"
         )
     trainer = Trainer(config)
+    if start is not None:
+        trainer.begin_from(start)
     _train(trainer, folder, command)
 
 
 def _train(trainer: Trainer, folder: Path, command: str) -> None:
-    config = trainer.config
+    config, ranks = trainer.config, trainer.ranks
     budget = f"{config.minutes:.3g} minutes" if config.minutes is not None else f"{config.decisions:,} decisions"
-    progress = Console(stderr=True)
+    processes = (
+        f"{ranks.size} processes, each {config.num_threads} threads" if ranks.size > 1 else f"{config.num_threads} threads"
+    )
+    aim = "" if config.exploits is None else f", a best response to {config.exploits}"
+    progress = Console(stderr=True, quiet=ranks.rank > 0)
     progress.print(
-        f"{config.game}, seed {config.seed}, {budget}, {config.num_threads} threads; everything goes to {folder}/",
+        f"{config.game}{aim}, seed {config.seed}, {budget}, {processes}; everything goes to {folder}/",
         highlight=False,
         soft_wrap=True,
     )
@@ -152,7 +245,8 @@ def _train(trainer: Trainer, folder: Path, command: str) -> None:
             soft_wrap=True,
         )
         raise typer.Exit(INTERRUPTED)
-    _print_result(trainer, result)
+    if ranks.rank == 0:
+        _print_result(trainer, result)
 
 
 def _print_result(trainer: Trainer, result: RunResult) -> None:
@@ -166,7 +260,10 @@ def _print_result(trainer: Trainer, result: RunResult) -> None:
         low, high = evaluation.ci95
         points, won = f"{evaluation.points_per_deal:+.2f}", f"{100 * evaluation.win_rate:.1f} %"
         table.add_row(level, points, f"{low:+.2f} to {high:+.2f}", won)
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    if result.meaning is not None:
+        console.print(f"{result.meaning}\n", highlight=False, markup=False)
     illegal = sum(evaluation.illegal_moves[0] for evaluation in result.evaluations.values())
     lines = [
         ("illegal moves", f"{illegal}"),
@@ -200,6 +297,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:  # before or after the training itself, which saves and ends
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    finally:
+        leave()
 
 
 if __name__ == "__main__":

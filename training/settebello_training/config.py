@@ -35,10 +35,10 @@ class TrainConfig:
         reward: "points" or "win", as the environment's option.
         options: further options of the game, for example ``{"napoletana": True}``.
         reward_scale: factor on rewards, so that returns are about -1..1.
-        num_envs: games played side by side.
+        num_envs: games played side by side; several processes share them, so it is a multiple of their number.
         rollout_steps: moves of each game per update.
         epochs: passes over the collected decisions per update.
-        minibatch: decisions per optimiser step.
+        minibatch: decisions per optimiser step, of all processes together.
         hidden: widths of the hidden layers, of the policy and of the critic; a fifth of each is for each equal suit.
         critic: "all": advantages come from a second network that sees all hands, in training only; "own": from the policy's
             own value.
@@ -47,7 +47,8 @@ class TrainConfig:
         teacher: a level that all seats are played by at first, while the policy learns to do the same; "": none.
         teacher_decisions: how many decisions of it; they count towards the budget. Then self-play goes on from there.
         teacher_lr: learning rate meanwhile.
-        pool_share: share of the games in which one side is played by one of the pool.
+        pool_share: share of the games in which one side is played by one of the pool; 1 with a single level and pool_size 0:
+            a best response to that level.
         pool_levels: opponents in the pool, as commands take them: levels, paths of trained ones, ``module:function``.
         pool_size: older selves in the pool, at most.
         pool_interval: updates between two of them.
@@ -59,13 +60,14 @@ class TrainConfig:
         ent_coef, ent_coef_end: weight of the entropy.
         vf_coef: weight of the value loss.
         max_grad_norm: bound on the norm of the gradient.
-        threads: CPU threads of torch; 0 takes the cores this process may use.
+        threads: CPU threads of torch in each process; 0 shares out the cores that may be used.
         checkpoint_minutes: minutes between checkpoints.
         evaluations: how often the learning curve is measured, evenly over the budget.
         curve_levels: opponents that the curve is measured against, as commands take them.
         curve_deals: mirrored deals of each of those measurements, the same ones each time.
         keep_best: the weights that did best on the curve, over all its opponents, are what is kept; else the last ones.
-        eval_deals: mirrored deals of the final evaluation against each level.
+        final_levels: opponents of the final evaluation, as commands take them.
+        eval_deals: mirrored deals of the final evaluation against each of them.
         greedy: whether evaluations play the most probable card instead of drawing one.
         tensorboard: whether scalars are written for tensorboard.
     """
@@ -108,6 +110,7 @@ class TrainConfig:
     curve_levels: tuple[str, ...] = ("random",)
     curve_deals: int = 500
     keep_best: bool = False
+    final_levels: tuple[str, ...] = ("random", "easy", "medium")
     eval_deals: int = 10_000
     greedy: bool = True
     tensorboard: bool = True
@@ -142,8 +145,11 @@ class TrainConfig:
             )
         if self.critic not in ("all", "own"):
             raise OptionError(f"critic={self.critic!r}: allowed are 'all', 'own'")
-        for name in ("pool_levels", "curve_levels"):
+        for name in ("pool_levels", "curve_levels", "final_levels"):
             self._check_texts(name)
+        for name in ("curve_levels", "final_levels"):
+            if not getattr(self, name):
+                raise OptionError(f"{name}=[]: expected at least one opponent (evaluations=0 measures no curve)")
         if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
             raise OptionError(f"options={self.options!r}: expected the game's options by name")
         for name in OWN_OPTIONS:
@@ -221,13 +227,14 @@ class TrainConfig:
         return MATCH_FIELDS if self.episode == "deal" else ()
 
     @property
-    def pool_rows(self) -> int:
-        """Games in which one side is played by one of the pool."""
-        return round(self.pool_share * self.num_envs)
+    def exploits(self) -> str | None:
+        """The opponent that a run learns to beat and nothing else: it plays one side of every game. None: there is none."""
+        alone = self.pool_share == 1 and self.pool_size == 0 and len(self.pool_levels) == 1
+        return self.pool_levels[0] if alone else None
 
     @property
     def num_threads(self) -> int:
-        """CPU threads for torch."""
+        """CPU threads for torch in each process."""
         return self.threads or available_cores()
 
 
@@ -264,10 +271,9 @@ _FLOATS: Final = (
 
 
 def available_cores() -> int:
-    """Cores this process may use, at least one."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Cores this process may use, at least one; the processes that ``torchrun`` starts on a machine share them."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 def read_settings(path: Path) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from settebello_training.network import Policy, PolicyValueNetwork, masked_log_p
 # has not chosen by luck of those cards.
 CURVE_SEED: Final = 0
 FINAL_SEED: Final = 1
-FINAL_LEVELS: Final = ("random", "easy", "medium")
 
 
 class NetworkOpponent:

@@ -250,9 +250,13 @@ def entropy(log_probs: Tensor) -> Tensor:
 
 
 def sample(log_probs: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw one action (batch,) int64 per row, by the Gumbel-max trick: no row is renormalised or checked."""
-    noise = torch.empty_like(log_probs).exponential_(generator=generator)
-    return (log_probs - noise.clamp_(min=1e-30).log()).argmax(-1)  # clamped: -log(0) would make an illegal action win
+    """Draw one action (batch,) int64 per row, by the Gumbel-max trick: no row is renormalised or checked.
+
+    The generator may be on another device than the rows, so that a GPU draws what a CPU would.
+    """
+    noise = torch.empty_like(log_probs, device=generator.device).exponential_(generator=generator)
+    gumbel = -noise.clamp_(min=1e-30).log()  # clamped: -log(0) would make an illegal action win
+    return (log_probs + gumbel.to(log_probs.device)).argmax(-1)
 
 
 def spec_bounds(spec: Iterable[Sequence[Any]]) -> NDArray[np.float32]:

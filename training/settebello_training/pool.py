@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from settebello import BatchEnv
-from settebello.opponents import Opponent, from_spec
+from settebello.opponents import Opponent, ask, check_opponent, from_spec
 from settebello_training.network import SuitNetwork, masked_log_probs, sample
 
 GROUPS: Final = 4  # at a time so many of the pool play
@@ -37,6 +37,10 @@ class Pool:
     Attributes:
         selves: weights by name of each older self, oldest first.
         interval: updates between two of them.
+
+    Raises:
+        OptionError: one of the levels is unknown, or sees all cards.
+        CheckpointError: one of them is the folder of a run that is damaged or of another game.
     """
 
     def __init__(
@@ -46,7 +50,7 @@ class Pool:
         self.size = size
         self.interval = interval
         self.selves: list[dict[str, Tensor]] = []
-        self._levels = [from_spec(game, level, 0) for level in levels]
+        self._levels = [training_opponent(game, level, "pool_levels") for level in levels]
         self._networks = [SuitNetwork(game, hidden, ignored=ignored) for _ in range(GROUPS)]
         self._groups = np.array_split(np.arange(rows), GROUPS)
         self._playing: list[Any] = [None] * GROUPS
@@ -67,12 +71,10 @@ class Pool:
             if not members:
                 self._playing[group] = None
                 continue
-            chosen, seed = torch.randint(2**31, (2,), generator=generator).tolist()
-            chosen %= members
+            chosen = int(torch.randint(members, (1,), generator=generator))
             if chosen < len(self._levels):
                 self._playing[group] = self._levels[chosen]
-                if hasattr(self._levels[chosen], "reseed"):
-                    self._levels[chosen].reseed(seed)
+                reseed(self._levels[chosen], generator)
             else:
                 network.load_state_dict(self.selves[chosen - len(self._levels)])
                 self._playing[group] = network
@@ -98,10 +100,28 @@ class Pool:
                 action[rows] = ask_rows(member, env, rows)
 
 
+def training_opponent(game: str, spec: str, name: str) -> Opponent:
+    """An opponent that plays in training, from the text that commands take; ``name`` is the setting's, for messages.
+
+    Raises:
+        OptionError: it is unknown, or sees all cards.
+        CheckpointError: it is the folder of a run that is damaged or of another game.
+    """
+    opponent = from_spec(game, spec, 0)
+    check_opponent(name, opponent)
+    return opponent
+
+
+def reseed(opponent: Opponent, generator: torch.Generator) -> None:
+    """Give an opponent that draws new random streams, so that a resumed run sees the same ones."""
+    if hasattr(opponent, "reseed"):
+        opponent.reseed(int(torch.randint(2**31, (1,), generator=generator)))
+
+
 def ask_rows(opponent: Opponent, env: BatchEnv, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """An opponent's actions (n,) for the seats to move in these rows (n,)."""
     act_batch = getattr(opponent, "act_batch", None)
     if act_batch is not None:
         actions: NDArray[np.int64] = act_batch(env, rows)
         return actions
-    return np.array([opponent.act(env.information(int(row), int(env.seat[row]))) for row in rows], np.int64)
+    return np.array([ask(opponent, env.information(int(row), int(env.seat[row]))) for row in rows], np.int64)

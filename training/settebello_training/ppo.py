@@ -157,8 +157,8 @@ def ppo_update(
         max_grad_norm: bound on the norm of the gradient.
 
     Returns:
-        Means over all minibatches of the losses and their parts, and the share of the targets' variance that the value
-        explained before the update.
+        Means over all minibatches and ranks of the losses and their parts, and the share of the targets' variance that the
+        value explained before the update.
 
     Raises:
         TrainingError: the loss is not a finite number.
@@ -198,10 +198,7 @@ def ppo_update(
             with torch.no_grad():
                 values = (total, losses.policy, losses.value, losses.entropy, losses.kl, losses.clipped, norm)
                 sums += torch.stack(values).cpu()
-    names = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "grad_norm")
-    means = (sums / (epochs * parts)).tolist()
-    return dict(zip(names, means, strict=True)) | {
-        "explained_variance": explained,
-        "mean_value": old_value.mean().item(),
-        "mean_target": batch.target.mean().item(),
-    }
+    names = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "grad_norm", "mean_value", "mean_target")
+    means = torch.cat((sums / (epochs * parts), torch.stack((old_value.mean(), batch.target.mean())).cpu()))
+    means = ranks.sum(means.double() * size) / count  # each rank's counts as much as it has decisions
+    return dict(zip(names, means.tolist(), strict=True)) | {"explained_variance": explained}

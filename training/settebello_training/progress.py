@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from settebello.arena import DuelResult
 from settebello_training.checkpoint import write_atomically
+from settebello_training.config import TrainConfig
 from settebello_training.trainer import Trainer
 
 CURVE_PICTURE: Final = "learning_curve.png"
@@ -108,7 +109,7 @@ def time_text(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def write_curve(path: Path, curve: Sequence[Mapping[str, Any]], game: str) -> None:
+def write_curve(path: Path, curve: Sequence[Mapping[str, Any]], config: TrainConfig) -> None:
     """Draw points per deal against each opponent, with 95% intervals, over minutes (below) and decisions (above), as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # heavy, and no window: Agg without pyplot's global state
     from matplotlib.figure import Figure
@@ -128,7 +129,8 @@ def write_curve(path: Path, curve: Sequence[Mapping[str, Any]], game: str) -> No
     axes.legend(loc="lower right")
     axes.set_xlabel("minutes of training")
     axes.set_ylabel("points per deal\n(mirrored deals, 95% interval)")
-    axes.set_title(f"{game}: self-play from nothing")
+    what = "training" if config.exploits is None else f"a best response to {config.exploits}"
+    axes.set_title(f"{config.game}: {what}")
     axes.grid(alpha=0.3)
     if curve[-1]["decisions"]:
         decisions = curve[-1]["decisions"] / minutes[-1] / 1e6  # millions a minute; the pace is steady

@@ -3,7 +3,8 @@
 import dataclasses
 import datetime
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, Self
 
 import torch
@@ -18,6 +19,8 @@ TIMEOUT: Final = datetime.timedelta(hours=2)  # the others wait while rank 0 mea
 @dataclasses.dataclass(frozen=True)
 class Ranks:
     """This process among those that train together: ``rank`` of ``size``, as ``torchrun`` starts them.
+
+    Whatever the ranks do together raises a TrainingError when one of them has ended.
 
     Attributes:
         rank: 0..size-1; rank 0 measures, shows progress and writes.
@@ -37,10 +40,8 @@ class Ranks:
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             return cls()
         if not dist.is_initialized():
-            try:
+            with _others():
                 dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
-            except (RuntimeError, ValueError) as error:
-                raise TrainingError(f"the other processes cannot be reached: {error}") from error
         return cls(dist.get_rank(), dist.get_world_size())
 
     def share(self, count: int) -> range:
@@ -51,7 +52,8 @@ class Ranks:
     def sum(self, values: Tensor) -> Tensor:
         """The sum over all ranks, in place."""
         if self.size > 1:
-            dist.all_reduce(values)
+            with _others():
+                dist.all_reduce(values)
         return values
 
     def least(self, count: int) -> int:
@@ -59,7 +61,8 @@ class Ranks:
         if self.size == 1:
             return count
         least = torch.tensor(count)
-        dist.all_reduce(least, dist.ReduceOp.MIN)
+        with _others():
+            dist.all_reduce(least, dist.ReduceOp.MIN)
         return int(least)
 
     def average_gradients(self, parameters: Iterable[nn.Parameter], weight: int) -> None:
@@ -68,7 +71,7 @@ class Ranks:
             return
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         flat = torch.cat([gradient.flatten() * weight for gradient in gradients] + [gradients[0].new_tensor([weight])])
-        dist.all_reduce(flat)
+        flat = self.sum(flat)
         flat = flat[:-1] / flat[-1]
         sizes = [gradient.numel() for gradient in gradients]
         for gradient, mean in zip(gradients, torch.split(flat, sizes), strict=True):
@@ -77,7 +80,8 @@ class Ranks:
     def from_first(self, values: Tensor) -> Tensor:
         """Rank 0's values, in place."""
         if self.size > 1:
-            dist.broadcast(values, 0)
+            with _others():
+                dist.broadcast(values, 0)
         return values
 
     def gather(self, tensors: Mapping[str, Tensor], dim: int = 0) -> dict[str, Tensor]:
@@ -88,6 +92,43 @@ class Ranks:
         for name, tensor in tensors.items():
             plain = tensor.contiguous().view(torch.uint8) if tensor.dtype == torch.bool else tensor.contiguous()
             parts = [torch.empty_like(plain) for _ in range(self.size)]
-            dist.all_gather(parts, plain)
+            with _others():
+                dist.all_gather(parts, plain)
             joined[name] = torch.cat([part.view(tensor.dtype) for part in parts], dim)
         return joined
+
+
+def leave() -> None:
+    """End what ``Ranks.join`` began; nothing where it began nothing."""
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def own_device() -> torch.device:
+    """Where this process computes: a GPU of its own, number ``LOCAL_RANK`` under ``torchrun``; the CPU where there is none.
+
+    Raises:
+        TrainingError: there are GPUs, but fewer than processes on this machine.
+    """
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    number, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if number >= count:
+        raise TrainingError(
+            f"process {number + 1} on this machine has no GPU of its own, there are {count}: start no more processes than "
+            "that, or train on CPUs with CUDA_VISIBLE_DEVICES= (nothing after it)"
+        )
+    torch.cuda.set_device(number)
+    return torch.device("cuda", number)
+
+
+@contextmanager
+def _others() -> Iterator[None]:
+    """Make one of our errors of what torch raises when another process is gone."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        told = str(error).partition("\n")[0].partition(". ")[0]
+        raise TrainingError(
+            f"another process of this run has ended or cannot be reached ({told}); resume from the last checkpoint"
+        ) from error

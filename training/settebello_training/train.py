@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,7 +15,8 @@ from rich.console import Console
 
 import settebello
 from settebello.arena import DuelResult
-from settebello_training.evaluate import CURVE_SEED, FINAL_LEVELS, FINAL_SEED
+from settebello_training.evaluate import CURVE_SEED, FINAL_SEED
+from settebello_training.exploit import meaning
 from settebello_training.progress import CURVE_PICTURE, RESULT, Report, source_commit, write_curve, write_result
 from settebello_training.trainer import Trainer
 
@@ -59,6 +60,7 @@ class RunResult:
         decisions_per_second: over the updates, evaluations not counted.
         outside_network: share of the updates' time that was not network arithmetic.
         folder: where checkpoint, picture and result are.
+        meaning: of a best response, what its result says of the opponent; None: the run is none, or was interrupted.
     """
 
     finished: bool
@@ -67,12 +69,14 @@ class RunResult:
     decisions_per_second: float
     outside_network: float
     folder: Path
+    meaning: str | None = None
 
 
 def train(trainer: Trainer, folder: Path, console: Console, command: str) -> RunResult:
     """Train until the budget is spent, with checkpoints, and leave checkpoint, learning curve and result in a folder.
 
-    SIGINT and SIGTERM end the run after the update at hand, with a checkpoint.
+    SIGINT and SIGTERM end the run after the update at hand, with a checkpoint. Of several processes rank 0 measures, shows and
+    writes; the others are done when the training is.
 
     Args:
         trainer: a new or a resumed run.
@@ -82,57 +86,60 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
 
     Raises:
         CheckpointError: a checkpoint cannot be written.
-        TrainingError: the loss is no longer a number.
+        TrainingError: the loss is no longer a number, or another process has ended.
     """
-    stop = Stop()
-    first = trainer.ranks.rank == 0
+    stop, first = Stop(), trainer.ranks.rank == 0
     trainer.save(folder)  # at once: a folder that cannot be written should say so now, not in an hour
-    with stop.on_signals(), Report(trainer, folder, console) as report:
+    report = Report(trainer, folder, console) if first else None
+    with stop.on_signals(), report or nullcontext():
         _train(trainer, folder, report, stop)
     trainer.save(folder)
     finished = trainer.fraction >= 1
     if finished and first:
-        against = ", ".join(FINAL_LEVELS)
+        against = ", ".join(trainer.config.final_levels)
         console.print(f"evaluating on {trainer.config.eval_deals:,} mirrored deals against {against} ...", highlight=False)
         trainer.final_evaluation()
-    if finished:
-        trainer.save(folder)
+        trainer.save_evaluations(folder)
+    evaluations = trainer.evaluations if finished else {}
     result = RunResult(
         finished=finished,
-        evaluations=trainer.evaluations if finished else {},
+        evaluations=evaluations,
         decisions=trainer.decisions,
         decisions_per_second=trainer.decisions / trainer.clock.total if trainer.clock.total > 0 else 0.0,
         outside_network=trainer.clock.outside_network,
         folder=folder,
+        meaning=meaning(trainer.config.exploits, evaluations),
     )
     if first:
         if trainer.curve:
-            write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config.game)
+            write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config)
         write_result(folder / RESULT, _result_values(trainer, result, command))
     return result
 
 
-def _train(trainer: Trainer, folder: Path, report: Report, stop: Stop) -> None:
+def _train(trainer: Trainer, folder: Path, report: Report | None, stop: Stop) -> None:
     config, ranks = trainer.config, trainer.ranks
     before = trainer.seconds
     start = time.perf_counter()
     last_save = start
     while True:
-        # Time and interruptions are rank 0's: all ranks must go on, save and end together.
+        # Time is rank 0's, and any rank may be interrupted: all must go on, save and end together.
         now = time.perf_counter()
         save_due = now - last_save >= 60 * config.checkpoint_minutes
-        shared = torch.tensor([before + now - start, stop.asked, save_due], dtype=torch.float64)
-        trainer.seconds, asked, save_due = ranks.from_first(shared).tolist()
-        if asked:
+        shared = torch.tensor([before + now - start, save_due], dtype=torch.float64)
+        trainer.seconds, save_due = ranks.from_first(shared).tolist()
+        if ranks.sum(torch.tensor(int(stop.asked))):
             break
         if trainer.updates and save_due:
             trainer.save(folder)
             last_save = time.perf_counter()
-        if trainer.measure_due and ranks.rank == 0:
+        if report is not None and trainer.measure_due:
             report.measured(trainer.measure())
         if trainer.fraction >= 1:
             break
-        report.updated(trainer.update())
+        metrics = trainer.update()
+        if report is not None:
+            report.updated(metrics)
 
 
 def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[str, Any]:
@@ -145,6 +152,7 @@ def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[st
         "commit": source_commit(),
         "finished": result.finished,
         "evaluations": {level: evaluation.to_dict() for level, evaluation in result.evaluations.items()},
+        "meaning": result.meaning,
         "seeds": {
             "run": config.seed,
             "training_first": seeds.start,
@@ -155,6 +163,7 @@ def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[st
         "counters": trainer.counters,
         "decisions_per_second": result.decisions_per_second,
         "outside_network": result.outside_network,
+        "processes": trainer.ranks.size,
         "time_by_part": trainer.clock.seconds,
         "curve": trainer.curve,
         "config": config.to_dict(),

@@ -21,15 +21,16 @@ from settebello_training.checkpoint import (
     load_optimizer,
     optimizer_tensors,
     save_checkpoint,
+    save_progress,
 )
 from settebello_training.clock import Clock
 from settebello_training.config import SEEDS_PER_RUN, TrainConfig
 from settebello_training.errors import CheckpointError
-from settebello_training.evaluate import CURVE_SEED, FINAL_LEVELS, FINAL_SEED, evaluate
+from settebello_training.evaluate import CURVE_SEED, FINAL_SEED, evaluate
 from settebello_training.network import SuitNetwork, use_threads
-from settebello_training.pool import Pool
+from settebello_training.pool import Pool, reseed, training_opponent
 from settebello_training.ppo import make_batch, ppo_update
-from settebello_training.ranks import Ranks
+from settebello_training.ranks import Ranks, own_device
 from settebello_training.rollout import Rollout, collect
 
 COUNTERS: Final = ("updates", "decisions", "episodes", "seconds")
@@ -45,19 +46,24 @@ class Trainer:
     Attributes:
         updates, decisions, episodes: how many updates were made, decisions collected, episodes finished.
         seconds: wall-clock time of the training loop, evaluations included.
-        curve: the evaluations against the random player made so far, each with the counters at that moment.
-        evaluations: the final ones by level, empty until they were made and after every further update.
-        best: of the curve so far: the score and the exported weights, where the best are kept.
+        curve: the measurements made so far, each with the counters at that moment; rank 0's.
+        evaluations: the final ones by level, empty until they were made and after every further update; rank 0's.
+        best: of the curve so far: the score and the exported weights, where the best are kept; rank 0's.
         clock: where the time went.
 
     Raises:
-        OptionError: the game or an option of it is unknown or not allowed.
+        OptionError: the game, an option of it or an opponent is unknown or not allowed, or ``num_envs`` is no multiple of the
+            number of processes.
+        CheckpointError: an opponent is the folder of a run that is damaged or of another game.
+        TrainingError: the other processes cannot be reached, or there are too few GPUs.
     """
 
     def __init__(self, config: TrainConfig) -> None:
         self.config = config
         use_threads(config.num_threads)
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        for level in {*config.curve_levels, *config.final_levels}:
+            from_spec(config.game, level, 0)  # what they cannot play against should be told now, not in an hour
+        self.device = own_device()
         self.ranks = Ranks.join(self.device)
         if config.num_envs % self.ranks.size:
             raise OptionError(f"num_envs={config.num_envs}: expected a multiple of the {self.ranks.size} processes")
@@ -73,12 +79,18 @@ class Trainer:
                 config.game, config.hidden, first_weights, ignored=config.ignored, state=True, policy=False
             )
         self.pool: Pool | None = None
-        if config.pool_rows:
-            own = config.pool_rows // self.ranks.size
+        pool_rows = round(config.pool_share * len(rows))
+        if pool_rows:
             self.pool = Pool(
-                config.game, config.hidden, own, config.pool_levels, config.pool_size, config.pool_interval, config.ignored
+                config.game,
+                config.hidden,
+                pool_rows,
+                config.pool_levels,
+                config.pool_size,
+                config.pool_interval,
+                config.ignored,
             )
-        self.teacher = from_spec(config.game, config.teacher, config.seed) if config.teacher else None
+        self.teacher = training_opponent(config.game, config.teacher, "teacher") if config.teacher else None
         for module in (self.network, self.critic):
             if module is not None:
                 module.to(self.device)
@@ -148,12 +160,15 @@ class Trainer:
     def update(self) -> dict[str, float]:
         """One rollout, its advantages, one PPO update; returns the losses and what else is worth a look."""
         config, start = self.config, time.perf_counter()
-        taught = self.decisions < config.teacher_decisions
+        teacher = self.teacher if self.decisions < config.teacher_decisions else None
+        taught = teacher is not None
         lr, ent_coef = config.teacher_lr if taught else self.scheduled("lr"), self.scheduled("ent_coef")
         rollout = self.rollout
         pool = None if taught else self.pool
         if pool is not None:
             pool.draw(self.generator)
+        if teacher is not None:
+            reseed(teacher, self.generator)
         episodes = collect(
             rollout,
             self.env,
@@ -163,7 +178,7 @@ class Trainer:
             self.clock,
             critic=self.critic,
             pool=pool,
-            teacher=self.teacher if taught else None,
+            teacher=teacher,
             settle=config.settles,
         )
         with self.clock("advantages"):
@@ -202,8 +217,8 @@ class Trainer:
             )
         self.evaluations = {}  # of another network from here on
         self.updates += 1
-        counts = torch.tensor([int(rollout.valid[rollout.num_seats :].sum()), episodes])
-        decisions, episodes = self.ranks.sum(counts).tolist()
+        counts = torch.tensor([len(batch.action), int(rollout.valid[rollout.num_seats :].sum()), episodes])
+        learnt, decisions, episodes = self.ranks.sum(counts).tolist()
         self.decisions += decisions
         self.episodes += episodes
         with self.clock("averaging"):
@@ -212,7 +227,7 @@ class Trainer:
                 pool.remember(self.updates, self.network.state_dict())
         seconds = time.perf_counter() - start
         self.clock.total += seconds
-        shown = {"lr": lr, "ent_coef": ent_coef, "learnt": float(len(batch.action)), "decisions": float(decisions)}
+        shown = {"lr": lr, "ent_coef": ent_coef, "learnt": float(learnt), "decisions": float(decisions)}
         return metrics | shown | {"update_seconds": seconds}
 
     def _average(self) -> None:
@@ -236,8 +251,10 @@ class Trainer:
 
     def final_evaluation(self) -> dict[str, DuelResult]:
         """Play the final deals, the same against each level; nothing else in a run sees them."""
-        weights, deals = self.kept, self.config.eval_deals
-        self.evaluations = {level: evaluate(self.config, weights, level, deals, FINAL_SEED) for level in FINAL_LEVELS}
+        config, weights = self.config, self.kept
+        self.evaluations = {
+            level: evaluate(config, weights, level, config.eval_deals, FINAL_SEED) for level in config.final_levels
+        }
         return self.evaluations
 
     def save(self, folder: Path) -> None:
@@ -258,7 +275,7 @@ class Trainer:
         if self.critic is not None:
             trainer |= {f"critic.{name}": tensor for name, tensor in self.critic.state_dict().items()}
         progress = self.counters | {"curve": self.curve, "clock": self.clock.seconds, "clock_total": self.clock.total}
-        progress["evaluations"] = {level: result.to_dict() for level, result in self.evaluations.items()}
+        progress |= self._final_results
         if self.pool is not None:
             progress["pool_interval"], progress["pool_selves"] = self.pool.interval, len(self.pool.selves)
             for k, weights in enumerate(self.pool.selves):
@@ -268,6 +285,34 @@ class Trainer:
             trainer |= {f"best.{name}": tensor for name, tensor in self.best[1].items()}
         critic = None if self.critic is None else {name: tensor.cpu() for name, tensor in self.critic.dense().items()}
         save_checkpoint(folder, self.config, self.kept, trainer, progress, critic=critic)
+
+    def save_evaluations(self, folder: Path) -> None:
+        """Put the final evaluations into the checkpoint that a folder holds; the other ranks take no part.
+
+        Raises:
+            CheckpointError: it holds none, or cannot be written.
+        """
+        save_progress(folder, self._final_results)
+
+    @property
+    def _final_results(self) -> dict[str, Any]:
+        return {"evaluations": {level: result.to_dict() for level, result in self.evaluations.items()}}
+
+    def begin_from(self, folder: Path) -> None:
+        """Take the networks of another run, the averaged ones where it averaged, as first weights.
+
+        Args:
+            folder: of a run of the same game with the same ``hidden`` and ``critic``.
+
+        Raises:
+            CheckpointError: the checkpoint is missing, damaged or of another game, or its networks have other shapes.
+        """
+        checkpoint = load_checkpoint(folder, game=self.config.game, trainer=True)
+        for name in ("hidden", "critic"):
+            theirs, ours = getattr(checkpoint.config, name), getattr(self.config, name)
+            if theirs != ours:
+                raise CheckpointError(f"checkpoint {folder}: made with {name}={theirs!r}, this run has {name}={ours!r}")
+        self._set_networks(checkpoint.trainer, "averaged")
 
     @classmethod
     def resume(cls, folder: Path, *, config: TrainConfig | None = None) -> Self:
@@ -303,12 +348,15 @@ class Trainer:
             ) from error
         return trainer
 
-    def _set_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        self.network.load_state_dict(_part(tensors, "network"))
+    def _set_networks(self, tensors: Mapping[str, Tensor], policy: str) -> None:
+        self.network.load_state_dict(_part(tensors, policy))
         if self.critic is not None:
             self.critic.load_state_dict(_part(tensors, "critic"))
         averaged = _part(tensors, "averaged")
         self._averaged = {name: averaged[name].to(self.device) for name in self._averaged}
+
+    def _set_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        self._set_networks(tensors, "network")
         load_optimizer(self.optimizer, [name for name, _ in self._parameters], tensors)
         games, rows = tensors["games"], self.ranks.share(self.config.num_envs)
         if len(games) != self.config.num_envs:
