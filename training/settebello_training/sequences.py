@@ -70,7 +70,7 @@ class Player:
         return float(total[0])
 
     def regret(self, gain: Vector, policy: Vector) -> Vector:
-        """By how much each action would be better than the policy, weighted by the chance that all but this player get there."""
+        """By how much each action beats the policy, weighted by the chance that all but this player get there."""
         total, regret = gain.copy(), np.zeros_like(gain)
         for level in reversed(self.levels):
             of_action = total[level.sequences]
@@ -87,6 +87,17 @@ class Player:
             some = sums > 0
             policy[level.sequences[some]] = weights[level.sequences[some]] / sums[some]
         return policy
+
+    def most_probable(self, policy: Vector) -> Vector:
+        """The policy that always takes the action with the highest probability, of equal ones the first."""
+        pure = np.zeros_like(policy)
+        pure[0] = 1
+        for level in self.levels:
+            chances = policy[level.sequences]
+            highest = np.maximum.reduceat(chances, level.starts)[level.state]
+            _, first = np.unique(level.state[chances == highest], return_index=True)
+            pure[level.sequences[chances == highest][first]] = 1
+        return pure
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +121,7 @@ class SequenceGame:
         payoff = self.payoff if player == 0 else -self.payoff
         own, other = self.ends[player], self.ends[1 - player]
         size = len(self.players[player].action)
-        return np.bincount(own, payoff * other_plan[other], size)
+        return np.bincount(own, payoff * other_plan[other], size).astype(np.float64)
 
     def value(self, policies: tuple[Vector, Vector]) -> float:
         """What player 0 gets."""
@@ -134,7 +145,9 @@ class _Sequences:
         self.action = [-1]
         self.state = [-1]
 
-    def first_sequence(self, state: Any, player: int, actions: list[int], parent: int, observe: Callable[[Any, int], Any]) -> int:
+    def first_sequence(
+        self, state: Any, player: int, actions: list[int], parent: int, observe: Callable[[Any, int], Any]
+    ) -> int:
         """Number of the first sequence of an information state."""
         name = state.information_state_string(player)
         place = self.places.setdefault(name, len(self.places))
@@ -202,7 +215,7 @@ def sequence_form(game: Any, observe: Callable[[Any, int], Any]) -> SequenceGame
     first_player, second_player = (side.finish() for side in sides)
     pairs = np.array(ends).T
     _, kept, same = np.unique(pairs[0] * len(second_player.action) + pairs[1], return_index=True, return_inverse=True)
-    merged = np.bincount(same, np.array(payoff))
+    merged = np.bincount(same, np.array(payoff)).astype(np.float64)
     return SequenceGame((first_player, second_player), pairs[:, kept], merged, nodes)
 
 
