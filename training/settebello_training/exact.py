@@ -11,14 +11,16 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from settebello import GAMES
+from settebello import GAMES, BatchEnv
+from settebello.endings import ending_actions
 from settebello.errors import OptionError
 from settebello_training.checkpoint import write_atomically
 from settebello_training.config import TrainConfig
 from settebello_training.network import masked_log_probs
 from settebello_training.progress import source_commit
-from settebello_training.sequences import SequenceGame, Vector, cfr_plus, sequence_form
+from settebello_training.sequences import Player, SequenceGame, Vector, cfr_plus, sequence_form
 from settebello_training.trainer import Trainer
 
 GAME: Final = "tressette-2p"
@@ -28,9 +30,11 @@ ENOUGH: Final = 0.05  # share of uniform's exploitability below which self-play 
 ITERATIONS: Final = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200)  # of CFR+
 MEASUREMENTS: Final = 12
 ROWS_AT_ONCE: Final = 8192
+# Of these decks little is left to learn where endings are exact: here they are learnt too, unless asked for.
 SETTINGS: Final[Mapping[str, Any]] = {
     "hidden": (64, 64),
     "num_envs": 128,
+    "exact_endings": False,
     "evaluations": 0,
     "tensorboard": False,
     "minutes": None,
@@ -58,7 +62,7 @@ class SmallDeck:
 DECKS: Final = (
     SmallDeck("6 cards, 2 in hand, 2 in the stock", "Ad 2d 3d Ac 2c 3c", 2, 1_000_000),
     SmallDeck("8 cards, 3 in hand, 2 in the stock", "Ad 2d 3d 4d Ac 2c 3c 4c", 3, 3_000_000),
-    SmallDeck("8 cards, 2 in hand, 4 in the stock", "Ad 2d 3d 4d Ac 2c 3c 4c", 2, 3_000_000),
+    SmallDeck("8 cards, 2 in hand, 4 in the stock", "Ad 2d 3d 4d Ac 2c 3c 4c", 2, 5_000_000),
 )
 
 
@@ -78,8 +82,21 @@ def load_game(deck: SmallDeck) -> Any:
 
 
 def solve_tree(deck: SmallDeck) -> SequenceGame:
-    """The whole game of a small deck, with the seats' observations; payoffs are points of the deal."""
-    return sequence_form(load_game(deck), lambda state, player: state.row(player))
+    """The whole game of a small deck; payoffs are points of the deal.
+
+    Of each information state it keeps the seat's observation and, behind it, a best card once the stock is empty, else -1.
+    """
+    game = load_game(deck)
+    batch = BatchEnv(GAME, 1, episode="deal", reward="points", deck_cards=game.cards, hand_size=deck.hand_size)
+    rng, rows = np.random.default_rng(0), np.zeros(1, np.int64)
+
+    def observe(state: Any, player: int) -> NDArray[np.int8]:
+        information = state.information(player)
+        # One world of those that the seat cannot tell apart: while there is a stock nothing is read from it, then it is alone.
+        batch.set_state(0, information.sample_world(rng))
+        return np.append(information.observation(), ending_actions(batch, rows).astype(np.int8))
+
+    return sequence_form(game, observe)
 
 
 def uniform_policies(game: SequenceGame) -> tuple[Vector, Vector]:
@@ -87,14 +104,19 @@ def uniform_policies(game: SequenceGame) -> tuple[Vector, Vector]:
     return game.players[0].uniform, game.players[1].uniform
 
 
-def network_policies(game: SequenceGame, network: torch.nn.Module) -> tuple[Vector, Vector]:
-    """What a network plays, with the probability it gives each card, in every information state."""
-    first, second = (_network_policy(game, k, network) for k in range(2))
+def network_policies(game: SequenceGame, network: torch.nn.Module, exact_endings: bool) -> tuple[Vector, Vector]:
+    """What a network plays, with the probability it gives each card, in every information state.
+
+    Args:
+        game: made by ``solve_tree``.
+        network: of observations.
+        exact_endings: once the stock is empty a best card is played instead, as in training and evaluation with that setting.
+    """
+    first, second = (_network_policy(player, network, exact_endings) for player in game.players)
     return first, second
 
 
-def _network_policy(game: SequenceGame, k: int, network: torch.nn.Module) -> Vector:
-    player = game.players[k]
+def _network_policy(player: Player, network: torch.nn.Module, exact_endings: bool) -> Vector:
     state, action = player.state[1:], player.action[1:]
     mask = np.zeros((len(player.rows), GAMES[GAME].num_actions), np.int8)
     mask[state, action] = 1
@@ -102,10 +124,14 @@ def _network_policy(game: SequenceGame, k: int, network: torch.nn.Module) -> Vec
     parts = []
     with torch.inference_mode():
         for start in range(0, len(mask), ROWS_AT_ONCE):
-            rows, legal = (torch.from_numpy(array[start : start + ROWS_AT_ONCE]).to(device) for array in (player.rows, mask))
+            part = slice(start, start + ROWS_AT_ONCE)
+            rows, legal = (torch.from_numpy(array[part]).to(device) for array in (player.rows[:, :-1], mask))
             parts.append(masked_log_probs(network(rows)[0], legal).double().exp().cpu().numpy())
     weights = np.ones(len(player.action))
     weights[1:] = np.concatenate(parts)[state, action]
+    if exact_endings:
+        best = player.rows[state, -1]
+        weights[1:] = np.where(best < 0, weights[1:], action == best)
     return player.normalised(weights)
 
 
@@ -166,7 +192,7 @@ def check_deck(deck: SmallDeck, settings: Mapping[str, Any], say: Callable[[str]
     seconds = 0.0
     while True:
         if trainer.fraction >= len(curve) / MEASUREMENTS:
-            policies = network_policies(game, trainer.network)
+            policies = network_policies(game, trainer.network, config.settles)
             curve.append({"decisions": trainer.decisions, "seconds": seconds, "exploitability": game.exploitability(policies)})
             say(f"  self-play, {trainer.decisions:>10,} decisions, {seconds:4.0f} s: {_share(curve[-1], uniform)}")
         if trainer.fraction >= 1:
