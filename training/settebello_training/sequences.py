@@ -108,13 +108,11 @@ class SequenceGame:
         players: both.
         ends: (2, E) int64, pairs of sequences with which plays end.
         payoff: (E,) what player 0 gets there, times the chance of the cards.
-        nodes: choices in the game tree, by history.
     """
 
     players: tuple[Player, Player]
     ends: NDArray[np.int64]
     payoff: Vector
-    nodes: int
 
     def gain(self, player: int, other_plan: Vector) -> Vector:
         """What each sequence of a player gives it at its ends, when the other one follows a plan."""
@@ -192,7 +190,6 @@ def sequence_form(game: Any, observe: Callable[[Any, int], Any]) -> SequenceGame
     sides = (_Sequences(), _Sequences())
     ends: list[tuple[int, int]] = []
     payoff: list[float] = []
-    nodes = 0
     stack = [(game.new_initial_state(), 1.0, (0, 0))]
     while stack:
         state, chance, at = stack.pop()
@@ -207,7 +204,6 @@ def sequence_form(game: Any, observe: Callable[[Any, int], Any]) -> SequenceGame
                 state.apply_action(actions[0])
                 stack.append((state, chance, at))
                 continue
-            nodes += 1
             first = sides[player].first_sequence(state, player, actions, at[player], observe)
             for place, action in enumerate(actions):
                 then = (first + place, at[1]) if player == 0 else (at[0], first + place)
@@ -216,7 +212,7 @@ def sequence_form(game: Any, observe: Callable[[Any, int], Any]) -> SequenceGame
     pairs = np.array(ends).T
     _, kept, same = np.unique(pairs[0] * len(second_player.action) + pairs[1], return_index=True, return_inverse=True)
     merged = np.bincount(same, np.array(payoff)).astype(np.float64)
-    return SequenceGame((first_player, second_player), pairs[:, kept], merged, nodes)
+    return SequenceGame((first_player, second_player), pairs[:, kept], merged)
 
 
 def cfr_plus(game: SequenceGame) -> Iterator[tuple[Vector, Vector]]:
