@@ -11,6 +11,7 @@ import pytest
 
 import settebello
 from settebello.cli import main
+from settebello.opponents import LEVELS
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -160,6 +161,12 @@ def test_ladder(capsys: pytest.CaptureFixture[str], opponents: str) -> None:
     before = Path("all.json").read_bytes()
     assert run(capsys, *arguments)[0:2] == (0, out)
     assert Path("all.json").read_bytes() == before
+
+
+def test_a_ladder_without_names_is_of_all_levels(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "ladder", "tressette-2p", "--deals", "2")
+    assert status == 0, err
+    assert all(re.search(rf"\b{level}\b", out) for level in LEVELS)
 
 
 def test_interrupted_evaluation_says_how_to_go_on(capsys: pytest.CaptureFixture[str], opponents: str) -> None:

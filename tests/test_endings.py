@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from settebello import BatchEnv
-from settebello.endings import ending_actions, settle_endings
+from settebello.endings import ending_action, ending_actions, settle_endings
 from settebello.errors import OptionError
 from tests.reference.endings import EndingReference
 
@@ -58,6 +58,7 @@ def test_ending_actions_are_best_by_brute_force() -> None:
         for i in range(64):
             snapshot = batch.information(i, int(batch.seat[i])).snapshot()
             assert (best[i] < 0) == (snapshot["stock"] != 0)
+            assert ending_action(batch.information(i, int(batch.seat[i]))) == best[i]
             if best[i] < 0 or snapshot["trick"]:
                 continue
             state = batch._states[i]
@@ -77,3 +78,8 @@ def test_other_games_are_refused() -> None:
             settle_endings(batch)
     with pytest.raises(OptionError, match="ending_actions: expected games of 'tressette-2p', got 'bazzica'"):
         ending_actions(BatchEnv("bazzica", 2), np.arange(2))
+    with pytest.raises(OptionError, match="ending_action: expected a game of 'tressette-2p', got 'bazzica'"):
+        ending_action(BatchEnv("bazzica", 1).information(0, 0))
+    waiting = BatchEnv("tressette-2p", 1)
+    with pytest.raises(OptionError, match="not to move"):
+        ending_action(waiting.information(0, 1 - int(waiting.seat[0])))

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,11 +21,13 @@ from safetensors.numpy import load as load_tensors  # noqa: E402
 from safetensors.numpy import save as save_tensors  # noqa: E402
 
 from settebello import BatchEnv, bazzica_v0  # noqa: E402
+from settebello.cards import cards_in  # noqa: E402
 from settebello.errors import CheckpointError, OptionError, SettebelloError  # noqa: E402
 from settebello.game import get_game  # noqa: E402
 from settebello.opponents import Opponent, from_spec, load  # noqa: E402
 from settebello.opponents.compiled import CompiledOpponent  # noqa: E402
 from settebello.opponents.exported import ExportedOpponent  # noqa: E402
+from settebello.tressette.solver import solve  # noqa: E402
 from settebello_training import NetworkOpponent, PolicyValueNetwork, TrainConfig, load_checkpoint, save_checkpoint  # noqa: E402
 from settebello_training.network import spec_bounds  # noqa: E402
 
@@ -67,8 +70,8 @@ def play_on(batch: BatchEnv, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("game", GAMES)
 def test_plays_as_the_network_does(game: str, folders: dict[str, Path]) -> None:
     network = load_checkpoint(folders[game]).network()
-    policy = NetworkOpponent(game, network)
     opponent = ExportedOpponent(game, folders[game])
+    policy = NetworkOpponent(game, network, exact_endings=opponent.exact_endings)
     batch, rng = BatchEnv(game, 64, seed=3), np.random.default_rng(3)
     rows, clear, chosen = np.arange(64), 0, set()
     for _ in range(50):
@@ -103,6 +106,43 @@ def test_every_way_of_asking_gives_the_same_answer(game: str, folders: dict[str,
         np.testing.assert_array_equal(opponent.logits(batch.observation[rows]), np.concatenate(alone))
         play_on(batch, rng)
     assert opponent.act_batch(batch, np.zeros(0, np.int64)).shape == (0,)
+
+
+def test_endings_that_a_network_never_saw_are_played_exactly(folders: dict[str, Path], tmp_path: Path) -> None:
+    """However it is asked, at any temperature; a network that was trained on endings, or on matches, plays them itself."""
+    exact = ExportedOpponent("tressette-2p", folders["tressette-2p"])
+    assert exact.exact_endings
+    assert "exact endings" in repr(exact)
+    drawing = ExportedOpponent("tressette-2p", folders["tressette-2p"], 3, temperature=100)
+    trained = NetworkOpponent("tressette-2p", load_checkpoint(folders["tressette-2p"]).network(), exact_endings=True)
+    others = []
+    for number, changes in enumerate(({"exact_endings": False}, {"exact_endings": None}, {"episode": "match"})):
+        copied = tmp_path / str(number)
+        shutil.copytree(folders["tressette-2p"], copied)
+        config = read(copied)["config"] | changes
+        edit(copied, config={name: value for name, value in config.items() if value is not None})
+        others.append(ExportedOpponent("tressette-2p", copied))
+        assert not others[-1].exact_endings
+    batch, rng, rows = BatchEnv("tressette-2p", 16, seed=9, napoletana=True), np.random.default_rng(9), np.arange(16)
+    checked = apart = 0
+    for _ in range(80):
+        known = [batch.information(row, int(batch.seat[row])) for row in range(16)]
+        actions, drawn = exact.act_batch(batch, rows), drawing.act_batch(batch, rows)
+        for row in np.flatnonzero([information.snapshot()["stock"] == 0 for information in known]):
+            state = batch._states[row]
+            led = int(state["trick"][0]) if state["trick_size"] else None
+            hands = [list(cards_in(int(hand))) for hand in state["hand"][:2]]
+            best = solve(hands, int(state["leader"]), led_card=led, thirds=state["thirds"][:2].tolist()).best
+            assert actions[row] in best
+            assert actions[row] == drawn[row] == exact.act(known[row]) == trained.act(known[row])
+            checked += 1
+        of_network = exact._choose(batch.observation, batch.action_mask)
+        for other in others:
+            np.testing.assert_array_equal(other.act_batch(batch, rows), of_network)
+        apart += int((actions != of_network).sum())
+        play_on(batch, rng)
+    assert checked > 300
+    assert apart > 100
 
 
 def test_of_equal_logits_the_first_legal_one_is_played(folder: Path) -> None:

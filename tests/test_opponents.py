@@ -32,6 +32,7 @@ from settebello.information import Information
 from settebello.jit import call, kernel
 from settebello.opponents import LEVELS, Opponent, ask, check_opponent, from_spec, load
 from settebello.opponents.compiled import COMPILED_LEVELS, CompiledOpponent, policy
+from settebello.opponents.hard import MAX_WORLDS, HardParameters
 from settebello.opponents.search import MAX_COUNT, CheatOpponent, CheatParameters, SearchOpponent, SearchParameters
 from settebello.tressette.open_hands import solve_open
 from settebello.tressette.sample import TressetteWorlds
@@ -181,12 +182,13 @@ def test_who_looks_is_caught(game: str) -> None:
         assert sum(checker.differing for checker in found[k :: len(makers)]) > 10
 
 
+@pytest.mark.parametrize("level", LOOKING)
 @pytest.mark.parametrize("game", GAMES)
-def test_search_is_given_the_redacted_record_alone(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_is_given_the_redacted_record_alone(game: str, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
     monkeypatch.setattr(SearchOpponent, "_choose", lambda self, record: seen.append(record.tobytes()) or 0)
     batch = BatchEnv(game, 3, seed=1)
-    make(game, "search").act_batch(batch, np.arange(3))
+    make(game, level).act_batch(batch, np.arange(3))
     assert seen == [situation(batch, row).to_bytes() for row in range(3)]
 
 
@@ -201,6 +203,8 @@ def test_search_is_given_the_redacted_record_alone(game: str, monkeypatch: pytes
         ("search", {}),
         ("search", {"worlds": 3, "doubt": 0.0, "tries": 2}),
         ("search", {"worlds": 2, "tries": 1, "play_for": "match", "exact_cards": 5, "horizon": 2}),
+        ("hard", {"worlds": 2}),
+        ("hard", {"worlds": 0}),
         ("cheat", {"nodes": 12, "exact_cards": 4}),
     ],
 )
@@ -230,7 +234,7 @@ def test_the_answer_follows_from_position_and_seed(game: str, level: str, parame
             other.reseed(5)
             assert other.act_batch(batch, rows).tolist() == actions.tolist()
             other.reseed(6)
-    assert (differing > 0) == (level != "medium")
+    assert (differing > 0) == (level != "medium" and parameters.get("worlds") != 0)
     assert opponent.act_batch(BatchEnv(game, 2), np.zeros(0, np.int64)).shape == (0,)
 
 
@@ -414,6 +418,16 @@ def test_levels_that_are_asked_show_what_they_play() -> None:
         ("search", {"budget": 3}, ("'budget'", "did you mean 'budget_ms'")),
         ("search", {"nodes": 3}, ("'nodes'", "worlds")),
         ("hard", {"xyz": 3}, ("'xyz'", "worlds")),
+        ("hard", {"world": 3}, ("'world'", "did you mean 'worlds'", "prior", "folder")),
+        ("hard", {"caution": 1}, ("'caution'",)),
+        *[("hard", {"worlds": bad}, (f"worlds={bad!r}", f"0 to {MAX_WORLDS}")) for bad in (-1, 1.5, True, "8", MAX_WORLDS + 1)],
+        ("hard", {"tries": 0}, ("tries=0", "1 to 1000")),
+        ("hard", {"doubt": math.nan}, ("doubt=nan", "0 to 1")),
+        *[("hard", {"prior": bad}, (f"prior={bad!r}", "0 to 1000")) for bad in (-0.1, math.inf, "1", None)],
+        *[("hard", {"folder": bad}, (f"folder={bad!r}", "'./runs/first'")) for bad in (3, None, True, b"runs")],
+        ("hard", {"folder": "a,b"}, ("without commas",)),
+        *[("hard", {"budget_ms": bad}, (f"budget_ms={bad!r}", "0.001")) for bad in (0, -1, "5")],
+        ("hard", {"budget_ms": 5, "worlds": 0}, ("budget_ms=5", "worlds=0", "one of them")),
         ("cheat", {"worlds": 3}, ("'worlds'", "nodes")),
         ("cheat", {"explorations": 3}, ("did you mean 'exploration'",)),
         ("search", {"cls": 3}, ("'cls'",)),
@@ -472,23 +486,25 @@ def test_parameters_are_kept_as_plain_numbers() -> None:
     ("text", "level", "parameters"),
     [
         ("search", "search", {}),
-        ("hard", "search", {}),
         ("search:worlds=16", "search", {"worlds": 16}),
         ("search:worlds=16,doubt=0.25,play_for=match", "search", {"worlds": 16, "doubt": 0.25, "play_for": "match"}),
         ("search:play_for='points'", "search", {"play_for": "points"}),
         (
-            "hard:tries=1,caution=0,horizon=1,exact_cards=0,exact_share=1",
+            "search:tries=1,caution=0,horizon=1,exact_cards=0,exact_share=1",
             "search",
             {"tries": 1, "caution": 0.0, "horizon": 1, "exact_cards": 0, "exact_share": 1.0},
         ),
+        ("hard", "hard", {}),
+        ("hard:worlds=0,prior=1.5,tries=2,doubt=1", "hard", {"worlds": 0, "prior": 1.5, "tries": 2, "doubt": 1.0}),
         ("cheat", "cheat", {}),
         ("cheat:nodes=7,exploration=1.5,exact_cards=3,play_for=points", "cheat", dict(nodes=7, exploration=1.5, exact_cards=3)),
     ],
 )
 def test_specs(text: str, level: str, parameters: dict[str, Any]) -> None:
     opponent: Any = from_spec("tressette-4p", text, 9)
-    kind = {"search": SearchParameters, "cheat": CheatParameters}[level]
-    wanted = kind(**parameters) if level == "search" else kind(**parameters, **({"play_for": "points"} if ":" in text else {}))
+    kind = {"search": SearchParameters, "hard": HardParameters, "cheat": CheatParameters}[level]
+    more = {"play_for": "points"} if level == "cheat" and ":" in text else {}
+    wanted = kind(**parameters, **more)
     assert (opponent.parameters, opponent.seed, opponent.game, opponent.level) == (wanted, 9, "tressette-4p", level)
     again: Any = from_spec("tressette-4p", opponent.spec, 9)
     assert (type(again), again.parameters, again.spec) == (type(opponent), wanted, opponent.spec)
@@ -682,10 +698,10 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize(("level", "count"), [("search", "worlds"), ("hard", "worlds"), ("cheat", "nodes")])
 def test_a_budget_becomes_a_count(steady: list[int], level: str, count: str) -> None:
-    for budget, expected in ((10, 45), (0.001, 2), (1.0, 2), (1.6, 3), (3_600_000, MAX_COUNT)):
-        opponent: Any = load("bazzica", level, 3, budget_ms=budget, play_for="points")
+    most = MAX_WORLDS if level == "hard" else MAX_COUNT
+    for budget, expected in ((10, 45), (0.001, 2), (1.0, 2), (1.6, 3), (3_600_000, most)):
+        opponent: Any = load("bazzica", level, 3, budget_ms=budget)
         assert getattr(opponent.parameters, count) == expected
-        assert opponent.parameters.play_for == "points"
         assert opponent.seed == 3
         assert f"{count}={expected}" in opponent.spec
         assert "budget" not in opponent.spec
@@ -1028,6 +1044,7 @@ def test_uncompiled(game: str, options: dict[str, Any], start: int) -> None:
     """To the end of a deal, without compilation too: legal, and the same when asked again."""
     levels: list[Any] = [load(game, level, 2) for level in COMPILED_LEVELS]
     levels += [load(game, "search", 2, worlds=1, tries=2, exact_cards=2), load(game, "cheat", 2, nodes=3, exact_cards=2)]
+    levels.append(load(game, "hard", 2, worlds=1, tries=2))
     batch, rng, row = BatchEnv(game, 1, seed=5, episode="deal", **options), np.random.default_rng(5), np.zeros(1, np.int64)
     asked, done = 0, np.zeros(1)
     while not done[0]:
@@ -1036,21 +1053,23 @@ def test_uncompiled(game: str, options: dict[str, Any], start: int) -> None:
             assert batch.action_mask[0, answers].all()
             assert levels[3].act(situation(batch, 0)) == answers[3]
             assert levels[4].act(situation(batch, 0), batch.get_state(0)) == answers[4]
+            assert levels[5].act(situation(batch, 0)) == answers[5]
             asked += 1
         start -= 1
         _, done = batch.step(np.argmax(batch.action_mask * rng.random(batch.action_mask.shape), axis=1))
     assert asked > 9
 
 
+@pytest.mark.parametrize("level", LOOKING)
 @pytest.mark.parametrize("game", GAMES)
-def test_threads_may_share_an_opponent(game: str) -> None:
+def test_threads_may_share_an_opponent(game: str, level: str) -> None:
     batch = BatchEnv(game, 12, seed=5)
     play = np.random.default_rng(5)
     known = []
     for _ in range(6):
         known += [batch.information(row, int(batch.seat[row])) for row in range(12)]
         batch.step(np.argmax(play.random(batch.action_mask.shape) * batch.action_mask, axis=1))
-    alone, shared = load(game, "search", 1, worlds=2), load(game, "search", 1, worlds=2)
+    alone, shared = make(game, level), make(game, level)
     expected = [alone.act(information) for information in known]
     with ThreadPoolExecutor(4) as pool:
         answers = [list(pool.map(shared.act, known)) for _ in range(3)]

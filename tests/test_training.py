@@ -19,6 +19,7 @@ import settebello_training.trainer as trainer_module  # noqa: E402
 from settebello import GAMES as SETTEBELLO_GAMES  # noqa: E402
 from settebello import BatchEnv  # noqa: E402
 from settebello.arena import ARENA_SEEDS, ArenaError, DuelResult, duel  # noqa: E402
+from settebello.endings import ending_actions  # noqa: E402
 from settebello.errors import OptionError, SettebelloError  # noqa: E402
 from settebello_training import (  # noqa: E402
     CheckpointError,
@@ -399,6 +400,20 @@ def test_network_opponent_plays_what_the_network_prefers(game: str) -> None:
         chosen |= set(actions.tolist())
         batch.step(best)
     assert len(chosen) > 10
+
+
+def test_network_opponent_plays_endings_exactly_however_it_is_asked() -> None:
+    network, options = small_network("tressette-2p"), {"deck_cards": [*range(8), *range(10, 18)], "hand_size": 4}
+    opponent = NetworkOpponent("tressette-2p", network, exact_endings=True)
+    own = NetworkOpponent("tressette-2p", network)
+    batch, rng, rows, apart = BatchEnv("tressette-2p", 32, seed=4, **options), np.random.default_rng(4), np.arange(32), 0
+    for _ in range(30):
+        actions, best = opponent.act_batch(batch, rows), ending_actions(batch, rows)
+        np.testing.assert_array_equal(actions, np.where(best < 0, own.act_batch(batch, rows), best))
+        assert actions.tolist() == [opponent.act(batch.information(row, int(batch.seat[row]))) for row in range(32)]
+        apart += int((actions != own.act_batch(batch, rows)).sum())
+        batch.step(np.argmax(batch.action_mask * rng.random(batch.action_mask.shape), axis=1))
+    assert apart > 50
 
 
 def test_network_opponent_draws_from_its_own_stream() -> None:
@@ -1025,9 +1040,9 @@ def test_usage_errors_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("fly") == 2
     assert command("--help") == 0
     shown = capsys.readouterr().out
-    for name in ("run", "resume", "demo", "exploit"):
+    for name in ("run", "resume", "demo", "exploit", "exact", "export"):
         assert name in shown
-    for name in ("run", "resume", "demo", "exploit"):
+    for name in ("run", "resume", "demo", "exploit", "exact", "export"):
         assert command(name, "--help") == 0
     assert "options.napoletana=true" in capsys.readouterr().out
 

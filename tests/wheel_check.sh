@@ -24,8 +24,11 @@ import numpy as np
 
 import settebello
 from settebello import bazzica_v0, tressette_v0
+from settebello.opponents import load
+from settebello.opponents.shipped import shipped_folder
 
-assert importlib.util.find_spec("torch") is None, "the core dependencies bring torch"
+for module in ("torch", "onnx", "onnxruntime"):
+    assert importlib.util.find_spec(module) is None, f"the core dependencies bring {module}"
 assert settebello.__file__.startswith(sys.prefix), settebello.__file__
 
 names = zipfile.ZipFile(sys.argv[1]).namelist()
@@ -51,6 +54,13 @@ for game in ("tressette-2p", "tressette-4p", "bazzica"):
     batch = settebello.BatchEnv(game, 8)
     for _ in range(100):
         batch.step(batch.action_mask.argmax(axis=1))
+    folder = f"settebello/checkpoints/{game}"
+    files = {"manifest.json", "weights.safetensors", "critic.safetensors", "policy.onnx"}
+    assert {n for n in names if n.startswith(f"{folder}/")} == {f"{folder}/{file}" for file in files}, names
+    assert str(shipped_folder(game)).startswith(sys.prefix), shipped_folder(game)
+    load(game, "hard", 1)  # with its critic
+    rows = np.arange(8)  # looking ahead compiles for half a minute, and is no other code than in the tests
+    assert batch.action_mask[rows, load(game, "hard", 1, worlds=0).act_batch(batch, rows)].all()
 PYTHON
 "$temp/venv/bin/python" -I - <<'PYTHON'
 import settebello

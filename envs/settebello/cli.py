@@ -195,9 +195,7 @@ def evaluate(
 @app.command()
 def ladder(
     game: Annotated[str, typer.Argument(help="tressette-2p, tressette-4p or bazzica.")],
-    opponents: Annotated[
-        list[str] | None, typer.Argument(help="Who plays. Default: all levels but hard.", show_default=False)
-    ] = None,
+    opponents: Annotated[list[str] | None, typer.Argument(help="Who plays. Default: all levels.", show_default=False)] = None,
     deals: DealsOption = 2000,
     seed: SeedOption = 0,
     until_ci: UntilOption = None,
@@ -236,7 +234,7 @@ def ladder(
     options = _game_options(game, option or ())
 
     limits: dict[str, Any] = {"until_ci": until_ci, "processes": processes}
-    names = opponents or [level for level in LEVELS if level != "hard"]  # which is one of the others
+    names = opponents or list(LEVELS)
     result = _play(partial(arena.ladder, game, names, deals, seed, episode=episode, **limits, **options), results)
     arena.print_ladder(result, Console())
     if json_file is not None:

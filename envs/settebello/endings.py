@@ -1,7 +1,7 @@
 """Two-player Tressette with the stock empty, many games at once: the best cards, or the end of the deal there and then."""
 
-import functools
-from typing import Any
+import threading
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +9,12 @@ import numpy.typing as npt
 from settebello.batch import BatchEnv, show, start_anew
 from settebello.cards import NUM_CARDS
 from settebello.errors import OptionError
+from settebello.game import GAMES, fill_unknown, prepare
+from settebello.information import Information
 from settebello.jit import kernel
 from settebello.tressette.solver import ending_values, is_ending, new_table, settle
+
+GAME: Final = "tressette-2p"
 
 
 @kernel
@@ -41,9 +45,22 @@ def _best_cards(states: Any, rows: Any, table: Any, actions: Any) -> None:
             actions[k] = np.argmax(values)
 
 
-@functools.cache
-def _table() -> npt.NDArray[np.int64]:
-    return new_table()
+@kernel
+def _deduce(known: Any, seat: int, tables: Any) -> None:
+    """Put into the first record the hand that its seat, with no stock left, can work out."""
+    prepare(known[0], seat, tables[0])
+    fill_unknown(known[0], seat, tables[0], np.uint64(0))
+
+
+class _Scratch(threading.local):
+    """Scratch memory, of each thread its own: kernels run side by side."""
+
+    def __init__(self) -> None:
+        self.table = new_table()
+        self.tables = GAMES[GAME].new_tables()
+
+
+_SCRATCH: Final = _Scratch()
 
 
 def settle_endings(batch: BatchEnv) -> None:
@@ -55,11 +72,11 @@ def settle_endings(batch: BatchEnv) -> None:
     Raises:
         OptionError: the games are other ones, or their episodes are matches.
     """
-    if batch.game != "tressette-2p" or not batch.options.record()[0]["single_deal"]:
+    if batch.game != GAME or not batch.options.record()[0]["single_deal"]:
         raise OptionError(f"settle_endings: expected games of 'tressette-2p' with episode='deal', got {batch.game!r}")
     _settle_games(
         batch._states,
-        _table(),
+        _SCRATCH.table,
         batch._reward,
         batch._done,
         batch.final_score,
@@ -83,8 +100,25 @@ def ending_actions(batch: BatchEnv, rows: npt.NDArray[np.integer[Any]]) -> npt.N
     Raises:
         OptionError: the games are other ones.
     """
-    if batch.game != "tressette-2p":
-        raise OptionError(f"ending_actions: expected games of 'tressette-2p', got {batch.game!r}")
+    if batch.game != GAME:
+        raise OptionError(f"ending_actions: expected games of {GAME!r}, got {batch.game!r}")
     actions = np.zeros(len(rows), np.int64)
-    _best_cards(batch._states, np.asarray(rows, np.int64), _table(), actions)
+    _best_cards(batch._states, np.asarray(rows, np.int64), _SCRATCH.table, actions)
     return actions
+
+
+def ending_action(information: Information) -> int:
+    """As ``ending_actions``, for the one position of which a seat that is to move knows this.
+
+    Raises:
+        OptionError: it is of another game, or the seat is not to move.
+    """
+    if information.game != GAME:
+        raise OptionError(f"ending_action: expected a game of {GAME!r}, got {information.game!r}")
+    record, seat, action = information.record(), information.seat, np.full(1, -1, np.int64)
+    if int(record[0]["turn"]) != seat:
+        raise OptionError(f"seat {seat} is not to move")
+    if record[0]["stock_start"] == record[0]["deck_size"]:
+        _deduce(record, seat, _SCRATCH.tables)
+        _best_cards(record, np.zeros(1, np.int64), _SCRATCH.table, action)
+    return int(action[0])

@@ -32,9 +32,11 @@ _NO_KERNELS = {
     "describe.py",
     "equity.py",
     "exported.py",
+    "hard.py",
     "output.py",
     "render",
     "search.py",
+    "shipped.py",
     "testing.py",
 }
 

@@ -10,6 +10,7 @@ from settebello_training.checkpoint import Checkpoint, load_checkpoint, save_che
 from settebello_training.config import TrainConfig
 from settebello_training.errors import CheckpointError, TrainingError
 from settebello_training.evaluate import NetworkOpponent
+from settebello_training.export import export_run
 from settebello_training.network import PolicyValueNetwork
 from settebello_training.train import RunResult, train
 from settebello_training.trainer import Trainer
@@ -23,6 +24,7 @@ __all__ = [
     "TrainConfig",
     "Trainer",
     "TrainingError",
+    "export_run",
     "load_checkpoint",
     "save_checkpoint",
     "train",

@@ -19,6 +19,7 @@ from settebello_training.config import TrainConfig, merge_settings, parse_settin
 from settebello_training.errors import CheckpointError, TrainingError
 from settebello_training.exact import DECKS, ENOUGH, check_deck, write_results
 from settebello_training.exploit import exploit_settings
+from settebello_training.export import export_run
 from settebello_training.progress import CURVE_PICTURE, RESULT
 from settebello_training.ranks import leave
 from settebello_training.train import RunResult, train
@@ -228,6 +229,38 @@ def exact(
     far = [result["deck"]["name"] for result in results if not result["enough"]]
     if far:
         raise TrainingError(f"self-play stays above {ENOUGH:.0%} of uniform's exploitability: {'; '.join(far)}")
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    run: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="RUN_FOLDER", show_default=False)],
+    out: Annotated[Path, typer.Argument(help="The folder to write.", metavar="OUT_FOLDER", show_default=False)],
+    onnx: Annotated[bool, typer.Option(help="Also the policy as an ONNX graph, policy.onnx.")] = True,
+    critic: Annotated[bool, typer.Option(help="Also the critic, with which level hard looks ahead.")] = True,
+    evaluation: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A result for the manifest, written by settebello evaluate --json; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an export of another game, or a damaged one.")] = False,
+) -> None:
+    """Write what a run ships: policy, critic, ONNX graph, and a manifest that says where they come from.
+
+    A folder that holds an export of the same game is replaced; one that holds anything else is left alone. The exported
+    folder is an opponent, and needs NumPy only. For example:
+
+      settebello-train export runs/mine exported/mine
+
+      settebello evaluate bazzica hard:folder=exported/mine medium
+    """
+    manifest = export_run(run, out, context.obj, onnx=onnx, critic=critic, force=force, evaluations=tuple(evaluation or ()))
+    for entry in manifest["files"].values():
+        print(f"{entry['bytes']:>11,} bytes  {out / entry['name']}")
+    print(f"manifest of {manifest['game']} with {len(manifest['evaluations'])} results: {out / MANIFEST}")
 
 
 def _with_settings(values: Mapping[str, Any], settings: Sequence[str] | None) -> dict[str, Any]:

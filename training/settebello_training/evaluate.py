@@ -10,7 +10,7 @@ from torch import Tensor
 
 from settebello import GAMES, BatchEnv, arena
 from settebello.arena import DuelResult
-from settebello.endings import ending_actions
+from settebello.endings import ending_action, ending_actions
 from settebello.errors import OptionError
 from settebello_training.config import TrainConfig
 from settebello_training.network import Policy, PolicyValueNetwork, masked_log_probs, sample, use_threads
@@ -28,7 +28,7 @@ class NetworkOpponent:
         game: id of the game that the network was made for.
         network: plays with the weights it has when asked, so that training goes on behind it.
         greedy: False draws.
-        exact_endings: two-player Tressette, in batches: perfect play once the stock is empty.
+        exact_endings: two-player Tressette: perfect play once the stock is empty.
         seed: 0..2**63-1, of the draws.
 
     Attributes:
@@ -62,6 +62,9 @@ class NetworkOpponent:
         mask = information.action_mask()
         if not mask.any():
             raise OptionError(f"seat {information.seat} is not to move")
+        best = ending_action(information) if self.exact_endings else -1
+        if best >= 0:
+            return best
         return int(self._choose(information.observation()[None], mask[None])[0])
 
     def act_batch(self, batch: BatchEnv, rows: NDArray[np.integer[Any]]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ import dataclasses
 import pickle
 import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Final
 
@@ -37,10 +38,12 @@ class Entrant:
     Attributes:
         label: its name in results.
         source: what ``from_spec`` reads, or the opponent itself.
+        folder: of the checkpoint that an opponent read from text plays by, or None.
     """
 
     label: str
     source: Any
+    folder: Path | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,7 +196,8 @@ def enter(game: str, name: str, label: str | None, source: Any) -> tuple[Entrant
     if label is None:
         own_name = getattr(opponent, "name", None)
         label = spec if isinstance(spec, str) else own_name if isinstance(own_name, str) else type(opponent).__name__
-    return Entrant(label, source), opponent
+    folder = getattr(opponent, "folder", None) if isinstance(source, str) else None
+    return Entrant(label, source, folder if isinstance(folder, Path) else None), opponent
 
 
 def chunk_size(a: Any, b: Any) -> int:

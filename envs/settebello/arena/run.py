@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from settebello.arena.play import MAX_DEALS, MAX_SEED, Chunk, Fault, Setup, Task, Worker, portable
+from settebello.arena.play import MAX_DEALS, MAX_SEED, Chunk, Entrant, Fault, Setup, Task, Worker, portable
 from settebello.arena.tally import Tally
 from settebello.errors import ArenaError, OptionError
 from settebello.game import get_game
@@ -140,7 +140,7 @@ class Store:
             "kind": kind,
             "game": setup.game,
             "game_version": get_game(setup.game).version,
-            "opponents": [[entrant.label, _source(entrant.source)] for entrant in setup.entrants],
+            "opponents": [[entrant.label, _source(entrant)] for entrant in setup.entrants],
             "pairs": [list(tally.labels) for tally in tallies],
             "seed": setup.seed,
             "episode": setup.episode,
@@ -203,13 +203,13 @@ class Store:
             self.save()
 
 
-def _source(source: Any) -> str:
+def _source(entrant: Entrant) -> str:
+    source, folder = entrant.source, entrant.folder
     if not isinstance(source, str):
         return f"object of type {type(source).__module__}.{type(source).__qualname__}"
-    name = source.partition(":")[0]  # of a path or a module; perhaps parameters follow
-    folder = next((Path(part) for part in (source, name) if (Path(part) / MANIFEST).is_file()), None)
+    name = source.partition(":")[0]  # of a module, perhaps
     module_file = getattr(sys.modules.get(name), "__file__", None)
-    if folder is not None:
+    if folder is not None and (folder / MANIFEST).is_file():
         file = folder / MANIFEST  # which names the weights by their sha256
     elif module_file is not None:
         file = Path(module_file)

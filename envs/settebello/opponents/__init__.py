@@ -43,7 +43,7 @@ def load(game: str, level: str | os.PathLike[str], seed: int | None = None, **pa
     easy     plausible cards; forgets what is out and errs often
     medium   what good club players know: counts cards, guards aces, works with its partner
     search   samples worlds that agree with what it knows and plays them out; exact where the game is open
-    hard     the best there is: now ``search``
+    hard     learned by self-play; looks ahead in sampled worlds; exact where the game is open
     cheat    sees all cards; for the arena only, as a ceiling
     ======== ======================================================================================================
 
@@ -51,9 +51,9 @@ def load(game: str, level: str | os.PathLike[str], seed: int | None = None, **pa
         game: ``tressette-2p``, ``tressette-4p`` or ``bazzica``.
         level: one of the above, or the path of what a training run left: its folder, or the ``manifest.json`` in it.
         seed: of its random streams; None takes the system's entropy. The same seed and parameters give the same choices.
-        **parameters: of the level. ``search`` and ``hard``: see ``settebello.opponents.search.SearchOpponent``; ``cheat``: see
-            ``CheatOpponent`` there; a path: ``temperature``, see ``settebello.opponents.exported.ExportedOpponent``; the others
-            have none.
+        **parameters: of the level. ``search``: see ``settebello.opponents.search.SearchParameters``; ``cheat``: see
+            ``CheatParameters`` there; ``hard``: see ``settebello.opponents.hard.HardParameters``; a path: ``temperature``, see
+            ``settebello.opponents.exported.ExportedOpponent``; the others have none.
 
     Raises:
         OptionError: unknown game, level or parameter, or a value that is not allowed.
@@ -70,7 +70,12 @@ def load(game: str, level: str | os.PathLike[str], seed: int | None = None, **pa
         if parameters:
             raise OptionError(f"unknown parameter {next(iter(parameters))!r}: level {level!r} has none")
         return CompiledOpponent(game, level, seed)
-    from settebello.opponents.search import CheatOpponent, SearchOpponent  # compiles for some seconds: only where it plays
+    # These compile for some seconds: only where they play.
+    if level == "hard":
+        from settebello.opponents.hard import HardOpponent
+
+        return HardOpponent.create(game, seed, **parameters)
+    from settebello.opponents.search import CheatOpponent, SearchOpponent
 
     kind = CheatOpponent if level == "cheat" else SearchOpponent
     return kind.create(game, seed, **parameters)

@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -158,19 +158,20 @@ def read_tensors(folder: Path, manifest: Mapping[str, Any], part: str) -> dict[s
         raise CheckpointError(f"checkpoint {folder}: {name} is not a safetensors file ({error!r}); {START_ANEW}") from error
 
 
-def read_weights(folder: Path, manifest: Mapping[str, Any]) -> dict[str, npt.NDArray[np.float32]]:
-    """The network's weights by name.
+def read_weights(folder: Path, manifest: Mapping[str, Any], part: str = "weights") -> dict[str, npt.NDArray[np.float32]]:
+    """A network's weights by name.
 
     The layers are ``trunk.0``, ``trunk.1``, ..., ``policy`` and ``value``; each has ``.weight`` (outputs, inputs) and ``.bias``
-    (outputs,).
+    (outputs,). The critic's input are ``state()`` rows, and it has no ``policy``.
 
     Args:
         folder: where the checkpoint lies.
         manifest: as ``read_manifest`` returns it, and passed by ``check_fits``.
+        part: "weights" or "critic".
 
     Raises:
         CheckpointError: as ``read_tensors``; or names, shapes or types are not those of the network that the manifest
-            describes, or numbers are not finite.
+            describes, or numbers are not finite, or so large that outputs may not be.
     """
     game = GAMES[manifest["game"]]
     hidden = manifest["config"].get("hidden")
@@ -180,12 +181,14 @@ def read_weights(folder: Path, manifest: Mapping[str, Any]) -> dict[str, npt.NDA
             f"checkpoint {folder}: {MANIFEST} gives hidden={reprlib.repr(hidden)}, expected a list of layer widths from 1 to "
             f"{MAX_WIDTH}; {START_ANEW}"
         )
-    sizes = itertools.pairwise([game.obs_size, *widths])
+    sizes = itertools.pairwise([game.state_size if part == "critic" else game.obs_size, *widths])
     layers = {f"trunk.{k}": (outputs, inputs) for k, (inputs, outputs) in enumerate(sizes)}
-    layers |= {"policy": (game.num_actions, widths[-1]), "value": (1, widths[-1])}
+    if part == "weights":
+        layers["policy"] = (game.num_actions, widths[-1])
+    layers["value"] = (1, widths[-1])
     expected: dict[str, tuple[int, ...]] = {f"{name}.weight": shape for name, shape in layers.items()}
     expected |= {f"{name}.bias": shape[:1] for name, shape in layers.items()}
-    weights = read_tensors(folder, manifest, "weights")
+    weights = read_tensors(folder, manifest, part)
     found = {name: array.shape for name, array in weights.items() if array.dtype == np.float32}
     if found != expected or len(found) != len(weights):
         names = expected.keys() | weights.keys()
@@ -199,13 +202,44 @@ def read_weights(folder: Path, manifest: Mapping[str, Any]) -> dict[str, npt.NDA
             raise CheckpointError(
                 f"checkpoint {folder}: weights {name!r} hold values that are not finite numbers; {START_ANEW}"
             )
+    low, high = game.bounds(state=part == "critic")
+    reach = np.maximum(np.abs(low.astype(np.float32)), np.abs(high.astype(np.float32))) * input_scale(high)
+    for head in ("policy", "value") if part == "weights" else ("value",):
+        _check_reach(folder, layers_to(weights, head), reach)
     return weights
+
+
+def layers_to(
+    weights: Mapping[str, npt.NDArray[np.float32]], head: str
+) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]:
+    """Weight and bias of each layer from the input to a head ("policy" or "value") of what ``read_weights`` gives."""
+    depth = sum(name.startswith("trunk.") and name.endswith(".bias") for name in weights)
+    names = (*(f"trunk.{k}" for k in range(depth)), head)
+    return [(weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in names]
+
+
+def _check_reach(folder: Path, layers: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]], reach: npt.NDArray[Any]) -> None:
+    """Refuse layers whose outputs could overflow, given how far the input reaches: what is not a number has no highest."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        for weight, bias in layers:
+            reach = np.abs(weight) @ reach + np.abs(bias)
+            if not (reach < np.finfo(np.float32).max / 2).all():
+                raise CheckpointError(f"checkpoint {folder}: the weights are so large that outputs overflow; {START_ANEW}")
+
+
+def input_scale(high: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """What networks multiply a row by: each element by 1 over the most it can be, those that are always 0 by 0."""
+    most = high.astype(np.float32)
+    scale: npt.NDArray[np.float32] = np.where(most > 0, 1 / np.maximum(most, 1), 0).astype(np.float32)
+    return scale
 
 
 class ExportedOpponent:
     """Plays the most probable legal action of an exported network, or draws one.
 
-    One position gives one choice: ``act`` and ``act_batch`` agree to the last bit, whatever the other rows are.
+    One position gives one choice: ``act`` and ``act_batch`` agree to the last bit, whatever the other rows are. A network that
+    has learnt two-player Tressette with ``exact_endings`` never saw a position without stock: there it plays perfectly, in
+    points of the deal, whatever the temperature.
 
     Args:
         game: id of the game.
@@ -218,6 +252,7 @@ class ExportedOpponent:
         game: id of the game.
         folder: where the checkpoint lies.
         hidden: widths of the network's hidden layers.
+        exact_endings: whether it plays perfectly once the stock is empty.
         temperature: as given.
         seed: of the random stream.
 
@@ -236,23 +271,12 @@ class ExportedOpponent:
         self._manifest = read_manifest(self.folder)
         check_fits(self.folder, self._manifest, self.game)
         weights = read_weights(self.folder, self._manifest)
-        self.hidden: tuple[int, ...] = tuple(self._manifest["config"]["hidden"])
-        names = (*(f"trunk.{k}" for k in range(len(self.hidden))), "policy")
-        self._layers = [(weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in names]
-        low, high = (bound.astype(np.float32) for bound in of.bounds())
-        # What the network was trained on: each element by the most it can be, those that are always 0 left out.
-        self._scale = np.where(high > 0, 1 / np.maximum(high, 1), 0)
-        self._check_reach(np.maximum(np.abs(low), np.abs(high)) * self._scale)
-
-    def _check_reach(self, reach: npt.NDArray[np.float32]) -> None:
-        """Refuse weights with which outputs could overflow: what is not a number has no highest."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            for weight, bias in self._layers:
-                reach = np.abs(weight) @ reach + np.abs(bias)
-                if not (reach < np.finfo(np.float32).max / 2).all():
-                    raise CheckpointError(
-                        f"checkpoint {self.folder}: the weights are so large that outputs overflow; {START_ANEW}"
-                    )
+        config = self._manifest["config"]
+        self.hidden: tuple[int, ...] = tuple(config["hidden"])
+        settled = config.get("exact_endings") is True and config.get("episode") == "deal"
+        self.exact_endings = settled and self.game == "tressette-2p"
+        self._layers = layers_to(weights, "policy")
+        self._scale = input_scale(of.bounds()[1])
 
     def reseed(self, seed: int | None) -> None:
         """Start the random stream anew.
@@ -269,8 +293,9 @@ class ExportedOpponent:
         return copy.deepcopy(self._manifest)
 
     def __repr__(self) -> str:
-        drawn = f", temperature {self.temperature:g}" if self.temperature else ""
-        return f"<exported opponent for {self.game} from {str(self.folder)!r}, hidden layers {list(self.hidden)}{drawn}>"
+        more = ", exact endings" if self.exact_endings else ""
+        more += f", temperature {self.temperature:g}" if self.temperature else ""
+        return f"<exported opponent for {self.game} from {str(self.folder)!r}, hidden layers {list(self.hidden)}{more}>"
 
     def logits(self, observation: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
         """Logits float32 ``(n, num_actions)``, not yet masked, of observations int8 ``(n, obs_size)``."""
@@ -295,6 +320,12 @@ class ExportedOpponent:
         """
         check_game(self.game, information.game)
         check_turn(information.record(), information.seat)
+        if self.exact_endings:
+            from settebello.endings import ending_action  # compiles: only where it plays
+
+            best = ending_action(information)
+            if best >= 0:
+                return best
         return int(self._choose(information.observation()[None], information.action_mask()[None])[0])
 
     def act_batch(self, batch: BatchEnv, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
@@ -312,7 +343,15 @@ class ExportedOpponent:
         """
         check_game(self.game, batch.game)
         chosen = check_rows(batch, rows)
-        return self._choose(batch.observation[chosen], batch.action_mask[chosen])
+        if not self.exact_endings:
+            return self._choose(batch.observation[chosen], batch.action_mask[chosen])
+        from settebello.endings import ending_actions
+
+        actions = ending_actions(batch, chosen)
+        early = actions < 0
+        if early.any():
+            actions[early] = self._choose(batch.observation[chosen[early]], batch.action_mask[chosen[early]])
+        return actions
 
 
 def _rows_times(weight: npt.NDArray[np.float32], rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

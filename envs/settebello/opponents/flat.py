@@ -1,4 +1,4 @@
-"""Search over sampled worlds: the candidates are played out in the same worlds, and the best mean wins."""
+"""Search over sampled worlds: the candidates are tried in the same worlds, and played out, or valued after one move."""
 
 import math
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from settebello.bits import advance, mix
-from settebello.game import fill_unknown, plausibility, play_out, prepare, write_mask
+from settebello.game import fill_unknown, observe, plausibility, play_out, prepare, step, write_mask, write_state
 from settebello.jit import call, kernel
 
 MAX_ACTIONS: Final = 128
@@ -180,3 +180,45 @@ def flat_search(
         if mask8[action]:
             values[action] += base_total / played
     return best
+
+
+@kernel
+def show_known(known: Any, seat: int, row8: Any, row64: Any, mask64: Any) -> None:
+    """Write observation and mask of a seat for the first of redacted records."""
+    observe(known[0], seat, row8, row64)
+    write_mask(known[0], mask64)
+
+
+@kernel
+def look_one_ahead(
+    known: Any,
+    seat: int,
+    worlds: int,
+    tries: int,
+    doubt: float,
+    tables: Any,
+    scratch: Any,
+    policy: Any,
+    actions: Any,
+    states: Any,
+    word: Any,
+) -> None:
+    """Put into ``states[w * len(actions) + k]`` the w-th sampled world after the k-th action; see ``draw_world``."""
+    prepare(known[0], seat, tables[0])
+    place = np.int64(0)
+    for _ in range(worlds):
+        word = draw_world(known, seat, tries, doubt, policy, tables, scratch, word)
+        for k in range(len(actions)):
+            states[place] = scratch[WORLD]
+            states[place]["single_deal"] = 1
+            step(states[place], actions[k])
+            place += 1
+
+
+@kernel
+def critic_rows(states: Any, places: Any, rows8: Any, rows64: Any, seats: Any) -> None:
+    """Write for the critic the row of each state at these places, as its seat to move sees it, and that seat."""
+    for k in range(len(places)):
+        state = states[places[k]]
+        seats[k] = state["turn"]
+        write_state(state, np.int64(state["turn"]), rows8[k], rows64[k])

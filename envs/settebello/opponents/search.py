@@ -72,6 +72,7 @@ class SearchParameters:
     play_for: Literal["auto", "points", "match"] = "auto"
 
     budget: ClassVar[str] = "worlds"
+    most: ClassVar[int] = MAX_COUNT
 
     def __post_init__(self) -> None:
         _set(
@@ -104,6 +105,7 @@ class CheatParameters:
     play_for: Literal["auto", "points", "match"] = "auto"
 
     budget: ClassVar[str] = "nodes"
+    most: ClassVar[int] = MAX_COUNT
 
     def __post_init__(self) -> None:
         _set(
@@ -115,7 +117,7 @@ class CheatParameters:
         check_choice("play_for", self.play_for, ("auto", "points", "match"))
 
 
-class _Lookahead:
+class Lookahead:
     """What both share. Its choice depends on the record it is shown, its seed and its parameters alone: it has no memory, and
     the same position is always answered alike, by ``act`` and by ``act_batch``.
     """
@@ -244,7 +246,7 @@ class _Lookahead:
             times[count] = player._time_moves()
         each = max(1e-9, (times[many] - times[few]) / (many - few))
         fixed = max(0.0, times[few] - few * each)
-        return int(np.clip(round((seconds - fixed) / each), 2, MAX_COUNT))
+        return int(np.clip(round((seconds - fixed) / each), 2, self.parameters.most))
 
     def _time_moves(self) -> float:
         """CPU-seconds a move in the same few deals each time, which are played at random."""
@@ -283,7 +285,7 @@ class _Lookahead:
         raise NotImplementedError
 
 
-class SearchOpponent(_Lookahead):
+class SearchOpponent(Lookahead):
     """Looks ahead in worlds that agree with what it knows, weighed by how plausible the play so far is in them.
 
     Where the game is open (two-player Tressette without stock, bazzica's last hand) its play is perfect; with few cards left in
@@ -353,7 +355,7 @@ class SearchOpponent(_Lookahead):
         return int(flat_search(record, seat, *sampling, tables, scratch, utility, medium, values, word))
 
 
-class CheatOpponent(_Lookahead):
+class CheatOpponent(Lookahead):
     """Sees all cards, and those to come: a ceiling for the others. Only the arena lets it play.
 
     Tree search with play-outs by the rules of thumb of "medium", and perfect play where that can be computed.

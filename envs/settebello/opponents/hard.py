@@ -1,0 +1,220 @@
+"""The learned opponent: a policy network, corrected by a look one move ahead in sampled worlds, and exact play where it can be.
+
+The policy is what self-play arrived at. What it would play is checked against what a critic, which sees all hands, expects of
+each action in worlds that agree with what the seat knows. The critic has learnt what comes of a position when all play on by
+the policy, and that sees no hidden cards: so its mean over worlds estimates the worth of the action itself, not what those who
+see everything would make of it, and a step from the policy towards it improves on the policy (Sutton and Barto 2018,
+"Reinforcement learning", section 4.2).
+"""
+
+import dataclasses
+import functools
+import math
+import os
+import reprlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from settebello.errors import CheckpointError, OptionError
+from settebello.game import GAMES
+from settebello.opponents.compiled import policy
+from settebello.opponents.exported import (
+    MANIFEST,
+    START_ANEW,
+    check_fits,
+    checkpoint_folder,
+    input_scale,
+    layers_to,
+    read_manifest,
+    read_weights,
+)
+from settebello.opponents.flat import NO_VALUE, critic_rows, look_one_ahead, only_world, show_known
+from settebello.opponents.search import MAX_TRIES, SearchOpponent
+from settebello.opponents.shipped import shipped_folder
+from settebello.options import check_int, check_real
+
+MAX_WORLDS: Final = 1000  # all at once: what comes of each action in each is some ten kilobytes
+WITHOUT_CRITIC: Final = "with worlds=0 it plays by the policy alone"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HardParameters:
+    """How the learned opponent thinks.
+
+    Attributes:
+        worlds: the budget: in so many worlds each action is looked at; 0: the policy network alone (and exact endings).
+        tries, doubt: see ``SearchParameters``.
+        prior: points of the deal that an action gains for each factor e by which the policy prefers it.
+        folder: of a training run or an exported one, or its manifest; kept as an absolute path. "": the one that comes with
+            settebello.
+    """
+
+    worlds: int = 32
+    tries: int = 4
+    doubt: float = 0.5
+    prior: float = 0.2
+    folder: str = ""
+
+    budget: ClassVar[str] = "worlds"
+    most: ClassVar[int] = MAX_WORLDS
+    play_for: ClassVar[str] = "auto"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "worlds", check_int("worlds", self.worlds, 0, MAX_WORLDS))
+        object.__setattr__(self, "tries", check_int("tries", self.tries, 1, MAX_TRIES))
+        object.__setattr__(self, "doubt", check_real("doubt", self.doubt, 0.0, 1.0))
+        object.__setattr__(self, "prior", check_real("prior", self.prior, 0.0, 1000.0))
+        if not isinstance(self.folder, str | os.PathLike):
+            raise OptionError(f"folder={self.folder!r}: expected the path of a training run, as in './runs/first'")
+        if self.folder == "":
+            return
+        folder = str(checkpoint_folder(self.folder).absolute())
+        if "," in folder:
+            raise OptionError(f"folder={folder!r}: expected a path without commas, which separate parameters")
+        object.__setattr__(self, "folder", folder)
+
+
+class Network:
+    """A multi-layer perceptron from its input to one head, in NumPy.
+
+    Args:
+        weights: as ``read_weights`` gives them.
+        head: "policy" or "value".
+        high: the most each element of its input can be.
+    """
+
+    def __init__(self, weights: Mapping[str, npt.NDArray[np.float32]], head: str, high: npt.NDArray[Any]) -> None:
+        layers = layers_to(weights, head)
+        self._weights = [np.ascontiguousarray(weight.T) for weight, _ in layers]
+        self._weights[0] = self._weights[0] * input_scale(high)[:, None]
+        self._biases = [bias for _, bias in layers]
+
+    def __call__(self, rows: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
+        """Outputs float32 ``(n, k)`` of rows int8 ``(n, size)``."""
+        hidden = rows.astype(np.float32) @ self._weights[0] + self._biases[0]
+        for weight, bias in zip(self._weights[1:], self._biases[1:], strict=True):
+            hidden = np.maximum(hidden, 0) @ weight + bias
+        return hidden
+
+
+@functools.lru_cache(maxsize=16)
+def _network(game: str, folder: Path, part: str, files: tuple[tuple[str, int, int], ...]) -> Network:
+    """The policy ("weights") or the critic in a folder. ``files``, as they are now: changed ones are read anew."""
+    weights = read_weights(folder, read_manifest(folder), part)
+    critic = part == "critic"
+    return Network(weights, "value" if critic else "policy", GAMES[game].bounds(state=critic)[1])
+
+
+def _files(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, size and time of the last change of each file."""
+    with os.scandir(folder) as entries:
+        stats = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    return tuple(sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))
+
+
+def _points(folder: Path, manifest: Mapping[str, Any]) -> float:
+    """By how much the critic's values are to be multiplied to be points of the deal.
+
+    Raises:
+        CheckpointError: there is no critic, or it values something else.
+    """
+    config = manifest["config"]
+    if "critic" not in manifest["files"]:
+        raise CheckpointError(
+            f"checkpoint {folder}: holds no critic to look ahead with; {WITHOUT_CRITIC}, or take a run with critic='all'"
+        )
+    for name, wanted in (("episode", "deal"), ("reward", "points")):
+        if config.get(name) != wanted:
+            raise CheckpointError(
+                f"checkpoint {folder}: its critic was trained with {name}={reprlib.repr(config.get(name))}, not {wanted!r}, "
+                f"and so does not tell points of the deal; {WITHOUT_CRITIC}"
+            )
+    scale = config.get("reward_scale")
+    if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < math.inf or 1 / scale == math.inf:
+        raise CheckpointError(
+            f"checkpoint {folder}: {MANIFEST} gives reward_scale={reprlib.repr(scale)}, expected a number above 0; {START_ANEW}"
+        )
+    return 1 / scale
+
+
+class HardOpponent(SearchOpponent):
+    """Plays by what self-play has taught a network, and looks ahead; see the top of this file.
+
+    Where the game is open its play is perfect, as that of "search" is; in a match it looks at the score only there, elsewhere
+    at the points of the deal. What ``values`` says is there the mean of what the critic expects, NaN with worlds=0; it plays
+    the action whose value and policy together are best (``prior``).
+
+    Args:
+        game: id of the game.
+        seed: of the worlds it samples; None takes the system's entropy.
+        parameters: see ``HardParameters``.
+
+    Attributes:
+        folder: where its networks lie.
+
+    Raises:
+        OptionError: unknown game, or the seed is not a whole number in 0..2**63-1.
+        CheckpointError: the networks are missing, damaged, or of another game, version or observation; or there is no critic
+            that tells points of the deal, and worlds is not 0.
+    """
+
+    level = "hard"
+    parameters_type: ClassVar[Any] = HardParameters
+
+    def __init__(self, game: str, seed: int | None = None, parameters: Any = None) -> None:
+        super().__init__(game, seed, parameters)
+        of, chosen = self._game, self.parameters.folder
+        self.folder = Path(chosen) if chosen else shipped_folder(of.id)
+        manifest = read_manifest(self.folder)
+        check_fits(self.folder, manifest, of.id)
+        files = _files(self.folder)
+        self._policy = _network(of.id, self.folder, "weights", files)
+        if self.parameters.worlds:
+            self._points = _points(self.folder, manifest)
+            self._critic = _network(of.id, self.folder, "critic", files)
+        self._row = np.zeros((1, of.obs_size), np.int8)
+        self._mask = np.zeros((1, of.mask_size), np.int8)
+        self._states = np.zeros(0, of.dtype)
+
+    def _for_match(self, state: Any) -> bool:
+        return super()._for_match(state) and self._is_open(state)
+
+    def _look_ahead(self, record: npt.NDArray[Any]) -> int:
+        own, seat, word = self.parameters, int(record[0]["turn"]), self._word(record)
+        if self._is_open(record[0]):
+            return self._play_known(only_world(record, seat, self._tables, self._scratch, word), word)
+        show_known(record, seat, self._row[0], self._row.view(np.uint64)[0], self._mask.view(np.uint64)[0])
+        actions = np.flatnonzero(self._mask[0])
+        logits = self._policy(self._row)[0, actions].astype(np.float64)
+        self._values[:] = NO_VALUE
+        if own.worlds == 0:
+            self._values[actions] = np.nan
+            return int(actions[logits.argmax()])
+        worth = self._worth(record, seat, actions, word)
+        self._values[actions] = worth
+        return int(actions[(worth + own.prior * logits).argmax()])
+
+    def _worth(
+        self, record: npt.NDArray[Any], seat: int, actions: npt.NDArray[np.int64], word: np.uint64
+    ) -> npt.NDArray[np.float64]:
+        """Points of the deal that each action is expected to bring the seat's side, own minus the other's."""
+        own, count = self.parameters, self.parameters.worlds * len(actions)
+        if len(self._states) < count:
+            self._states = np.zeros(count, self._game.dtype)
+        states = self._states[:count]
+        sampling = (own.worlds, own.tries, own.doubt, self._tables, self._scratch, policy(self.game, "medium"))
+        look_one_ahead(record, seat, *sampling, actions, states, word)
+        worth, known = np.zeros(count), np.zeros(count, np.bool_)
+        self._exact.leaf_values(states, seat, self._memory, worth, known)
+        places = np.flatnonzero(~known)
+        if len(places):
+            rows, seats = np.zeros((len(places), self._game.state_size), np.int8), np.zeros(len(places), np.int64)
+            critic_rows(states, places, rows, rows.view(np.uint64), seats)
+            expected = self._points * self._critic(rows)[:, 0].astype(np.float64)
+            worth[places] += np.where(seats % 2 == seat % 2, expected, -expected)
+        mean: npt.NDArray[np.float64] = worth.reshape(own.worlds, len(actions)).mean(axis=0)
+        return mean
