@@ -162,7 +162,9 @@ def test_without_worlds_it_plays_by_the_policy(game: str, options: dict[str, Any
                 assert values == exact.values(information)  # type: ignore[attr-defined]
                 opened += 1
             else:
-                assert actions[row] == expected[row]
+                # Suits that look alike have the same logits, but for rounding.
+                logits = policy.logits(batch.observation[row : row + 1])[0]
+                assert logits[actions[row]] == pytest.approx(logits[expected[row]], abs=1e-4)
                 assert all(math.isnan(value) for value in values.values())
         random_step(batch, rng)
     assert opened > 20 or game == "tressette-4p"
