@@ -29,7 +29,6 @@ from settebello.opponents.compiled import CompiledOpponent  # noqa: E402
 from settebello.opponents.exported import ExportedOpponent  # noqa: E402
 from settebello.tressette.solver import solve  # noqa: E402
 from settebello_training import NetworkOpponent, PolicyValueNetwork, TrainConfig, load_checkpoint, save_checkpoint  # noqa: E402
-from settebello_training.network import spec_bounds  # noqa: E402
 
 GAMES = ("tressette-2p", "tressette-4p", "bazzica")
 IDS = {game: f"settebello/{get_game(game).gym_name}-v0" for game in GAMES}
@@ -43,7 +42,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for k, game in enumerate(GAMES):
         of = get_game(game)
         generator = torch.Generator().manual_seed(k)
-        network = PolicyValueNetwork(spec_bounds(of.obs_spec()), of.num_actions, HIDDEN, generator)
+        network = PolicyValueNetwork(of.bounds()[1], of.num_actions, HIDDEN, generator)
         with torch.no_grad():
             network.policy.weight.mul_(300)
             network.policy.bias.normal_(generator=generator)

@@ -35,7 +35,7 @@ from settebello_training.cli import main  # noqa: E402
 from settebello_training.clock import Clock  # noqa: E402
 from settebello_training.config import MATCH_FIELDS, merge_settings, parse_setting  # noqa: E402
 from settebello_training.evaluate import CURVE_SEED, FINAL_SEED, evaluate  # noqa: E402
-from settebello_training.network import SuitNetwork, entropy, masked_log_probs, sample, spec_bounds  # noqa: E402
+from settebello_training.network import SuitNetwork, entropy, masked_log_probs, sample  # noqa: E402
 from settebello_training.ppo import Batch, make_batch, ppo_loss, ppo_update  # noqa: E402
 from settebello_training.rollout import Rollout, collect  # noqa: E402
 
@@ -278,12 +278,12 @@ def test_sampling_follows_the_policy_and_never_leaves_the_mask() -> None:
 
 
 def test_network_scales_by_the_spec_and_leaves_the_global_generator_alone() -> None:
-    spec = [("cards", 0, 2, 0, 1, ""), ("count", 2, 3, 0, 40, ""), ("padding", 3, 4, 0, 0, "")]
+    high = np.array([1, 1, 40, 0])  # two cards, a count, padding
     before = torch.get_rng_state()
-    network = PolicyValueNetwork(spec_bounds(spec), 3, (8, 8), torch.Generator().manual_seed(5))
+    network = PolicyValueNetwork(high, 3, (8, 8), torch.Generator().manual_seed(5))
     assert torch.equal(torch.get_rng_state(), before)
     torch.testing.assert_close(network.scale, torch.tensor([1.0, 1.0, 1 / 40, 0.0]))
-    same = PolicyValueNetwork(spec_bounds(spec), 3, (8, 8), torch.Generator().manual_seed(5))
+    same = PolicyValueNetwork(high, 3, (8, 8), torch.Generator().manual_seed(5))
     rows = torch.tensor([[1, 0, 40, 0], [0, 1, 20, 9]], dtype=torch.int8)
     logits, value = network(rows)
     assert logits.shape == (2, 3)
@@ -379,8 +379,8 @@ def test_update_moves_towards_the_better_action() -> None:
 
 
 def small_network(game: str) -> PolicyValueNetwork:
-    env = BatchEnv(game, 1)
-    return PolicyValueNetwork(spec_bounds(env.obs_spec()), env.num_actions, (16,), torch.Generator().manual_seed(1))
+    of = SETTEBELLO_GAMES[game]
+    return PolicyValueNetwork(of.bounds()[1], of.num_actions, (16,), torch.Generator().manual_seed(1))
 
 
 @pytest.mark.parametrize("game", GAMES)

@@ -81,11 +81,16 @@ def first_illegal(states: Any, actions: Any) -> int:
 
 
 @kernel(inline=True)
-def start_anew(state: Any, score: Any) -> None:
-    """Keep the score of a game that is over, and start the row's next one."""
-    score[0] = state["score"][0]
-    score[1] = state["score"][1]
-    new_game(state)
+def end_step(state: Any, i: int, rewards: Any, dones: Any, scores: Any) -> None:
+    """Write what a step of row i brought; if the game is over, keep its score and start the row's next one."""
+    rewards[i, 0] = state["reward"][0]
+    rewards[i, 1] = state["reward"][1]
+    over = state["over"] != 0
+    dones[i] = over
+    if over:
+        scores[i, 0] = state["score"][0]
+        scores[i, 1] = state["score"][1]
+        new_game(state)
 
 
 @kernel
@@ -99,12 +104,7 @@ def step_games(
             step(state, actions[i])
         else:
             forfeit(state)
-        rewards[i, 0] = state["reward"][0]
-        rewards[i, 1] = state["reward"][1]
-        over = state["over"] != 0
-        dones[i] = over
-        if over:
-            start_anew(state, scores[i])
+        end_step(state, i, rewards, dones, scores)
         seats[i] = state["turn"]
         show(state, rows8[i], rows64[i], masks64[i])
 

@@ -1,12 +1,13 @@
 """Two-player Tressette with the stock empty, many games at once: the best cards, or the end of the deal there and then."""
 
 import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from settebello.batch import BatchEnv, show, start_anew
+from settebello.batch import BatchEnv, end_step, show
 from settebello.cards import NUM_CARDS
 from settebello.errors import OptionError
 from settebello.game import GAMES, fill_unknown, prepare
@@ -26,10 +27,7 @@ def _settle_games(
         if not is_ending(state):
             continue
         settle(state, table)
-        rewards[i, 0] = state["reward"][0]
-        rewards[i, 1] = state["reward"][1]
-        dones[i] = True
-        start_anew(state, scores[i])
+        end_step(state, i, rewards, dones, scores)
         seats[i] = state["turn"]
         show(state, rows8[i], rows64[i], masks64[i])
 
@@ -104,6 +102,19 @@ def ending_actions(batch: BatchEnv, rows: npt.NDArray[np.integer[Any]]) -> npt.N
         raise OptionError(f"ending_actions: expected games of {GAME!r}, got {batch.game!r}")
     actions = np.zeros(len(rows), np.int64)
     _best_cards(batch._states, np.asarray(rows, np.int64), _SCRATCH.table, actions)
+    return actions
+
+
+def solve_or_choose(
+    batch: BatchEnv,
+    rows: npt.NDArray[np.integer[Any]],
+    choose: Callable[[npt.NDArray[np.int8], npt.NDArray[np.int8]], npt.NDArray[np.int64]],
+) -> npt.NDArray[np.int64]:
+    """``ending_actions``; in the rows with a stock, what ``choose`` makes of their observations and masks."""
+    actions = ending_actions(batch, rows)
+    early = actions < 0
+    if early.any():
+        actions[early] = choose(batch.observation[rows[early]], batch.action_mask[rows[early]])
     return actions
 
 

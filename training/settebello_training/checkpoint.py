@@ -32,7 +32,7 @@ from settebello.opponents.exported import (
 )
 from settebello_training.config import TrainConfig
 from settebello_training.errors import CheckpointError
-from settebello_training.network import PolicyValueNetwork, spec_bounds
+from settebello_training.network import PolicyValueNetwork, exported_network
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,10 +55,7 @@ class Checkpoint:
 
     def network(self) -> PolicyValueNetwork:
         """A network with these weights."""
-        env = BatchEnv(self.config.game, 1, **self.config.training_options)
-        network = PolicyValueNetwork(spec_bounds(env.obs_spec()), env.num_actions, self.config.hidden)
-        network.load_state_dict(self.weights)
-        return network
+        return exported_network(self.config.game, self.config.hidden, self.weights)
 
 
 def save_checkpoint(

@@ -28,6 +28,15 @@ from settebello_training.trainer import Trainer
 PROGRAM: Final = "settebello-train"
 INTERRUPTED: Final = 130  # what shells return after SIGINT
 
+SeedOption = Annotated[
+    int | None, typer.Option(help="Seed of the deals, the first weights and every draw. Default: 0.", show_default=False)
+]
+OutOption = Annotated[Path | None, typer.Option(help="Folder for the run. Default: a new one under runs/.", show_default=False)]
+SettingOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="One setting; may be given several times.", show_default=False),
+]
+
 app = typer.Typer(
     name=PROGRAM,
     no_args_is_help=True,
@@ -50,19 +59,12 @@ def run(
         float | None,
         typer.Option(help="Minutes of training; the final evaluation comes on top. Default: 4.", show_default=False),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the deals, the first weights and every draw. Default: 0.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the run. Default: a new one under runs/.", show_default=False)
-    ] = None,
+    seed: SeedOption = None,
+    out: OutOption = None,
     config: Annotated[
         Path | None, typer.Option(help="JSON file with settings, as result.json shows them under config.", show_default=False)
     ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="One setting; may be given several times.", show_default=False),
-    ] = None,
+    setting: SettingOption = None,
 ) -> None:
     """Train an agent and measure it against the levels random, easy and medium on mirrored deals.
 
@@ -120,9 +122,7 @@ def resume(
 @app.command()
 def demo(
     context: typer.Context,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the run. Default: a new one under runs/.", show_default=False)
-    ] = None,
+    out: OutOption = None,
     game: Annotated[str, typer.Option(help="tressette-2p, tressette-4p or bazzica.")] = "tressette-2p",
     minutes: Annotated[float, typer.Option(help="Minutes of training; the final evaluation comes on top.")] = 4.0,
     seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
@@ -154,22 +154,15 @@ def exploit(
     deals: Annotated[
         int | None, typer.Option(help="Mirrored deals of the final evaluation. Default: 20,000.", show_default=False)
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the deals, the first weights and every draw. Default: 0.", show_default=False)
-    ] = None,
+    seed: SeedOption = None,
     start: Annotated[
         Path | None,
         typer.Option(
             "--from", metavar="FOLDER", help="Start with the networks of this run instead of from nothing.", show_default=False
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the run. Default: a new one under runs/.", show_default=False)
-    ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="One setting; may be given several times.", show_default=False),
-    ] = None,
+    out: OutOption = None,
+    setting: SettingOption = None,
 ) -> None:
     """Find out how far an opponent is from unbeatable: train a player whose only aim is to win from it.
 

@@ -8,12 +8,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from settebello import GAMES, BatchEnv, arena
+from settebello import BatchEnv, arena
 from settebello.arena import DuelResult
-from settebello.endings import ending_action, ending_actions
+from settebello.endings import ending_action, solve_or_choose
 from settebello.errors import OptionError
 from settebello_training.config import TrainConfig
-from settebello_training.network import Policy, PolicyValueNetwork, masked_log_probs, sample, use_threads
+from settebello_training.network import Policy, exported_network, masked_log_probs, sample, use_threads
 
 # Arena seeds. The final result comes from other deals than the curve, so that whoever chooses a run or a setting by its curve
 # has not chosen by luck of those cards.
@@ -76,11 +76,7 @@ class NetworkOpponent:
         self._check_game(batch.game)
         if not self.exact_endings:
             return self._choose(batch.observation[rows], batch.action_mask[rows])
-        actions = ending_actions(batch, rows)
-        early = actions < 0
-        if early.any():
-            actions[early] = self._choose(batch.observation[rows[early]], batch.action_mask[rows[early]])
-        return actions
+        return solve_or_choose(batch, rows, self._choose)
 
     def _check_game(self, game: str) -> None:
         if game != self.game:
@@ -110,9 +106,7 @@ def evaluate(config: TrainConfig, weights: Mapping[str, Tensor], level: str, dea
     Raises:
         ArenaError: the network chose an illegal action, as it can with weights that are no numbers.
     """
-    of = GAMES[config.game]
-    network = PolicyValueNetwork(of.bounds()[1], of.num_actions, config.hidden)
-    network.load_state_dict({name: tensor.cpu() for name, tensor in weights.items()})
+    network = exported_network(config.game, config.hidden, weights)
     opponent = NetworkOpponent(config.game, network, greedy=config.greedy, exact_endings=config.settles)
     threads = torch.get_num_threads()
     use_threads(1)  # the arena asks for some 64 actions at a time: more threads gain nothing, and on a busy machine lose much

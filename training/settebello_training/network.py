@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +15,6 @@ from settebello import GAMES
 # What an illegal action's logit becomes: so low that its probability is exactly 0 in float32, and finite, so that
 # 0 * log(0) in the entropy is 0 and not NaN.
 ILLEGAL_LOGIT: Final = -1e9
-
-
 SUITS_AND_REST: Final = 5  # a layer's width has a fifth for each equal suit, and what is left for everything else
 
 
@@ -136,8 +134,6 @@ class SuitNetwork(nn.Module):
         super().__init__()
         of = GAMES[game]
         rows, actions = of.row_suits(state=state), of.action_suits()
-        self.game = game
-        self.hidden = tuple(hidden)
         self.suits, self.per_suit = rows.by_suit.shape
         order = np.concatenate([rows.by_suit.reshape(-1), rows.rest])
         high = of.bounds(state=state)[1].astype(np.float32)
@@ -146,9 +142,9 @@ class SuitNetwork(nn.Module):
                 high[start:stop] = 0
         self.register_buffer("order", torch.from_numpy(order), persistent=False)
         self.register_buffer("scale", _scale(high)[self.order], persistent=False)
-        self._action_order = np.concatenate([actions.by_suit.reshape(-1), actions.rest])
-        self.register_buffer("action_order", torch.from_numpy(np.argsort(self._action_order)), persistent=False)
-        widths = [(self.per_suit, len(rows.rest)), *(suit_widths(width, self.suits) for width in self.hidden)]
+        action_order = np.argsort(np.concatenate([actions.by_suit.reshape(-1), actions.rest]))
+        self.register_buffer("action_order", torch.from_numpy(action_order), persistent=False)
+        widths = [(self.per_suit, len(rows.rest)), *(suit_widths(width, self.suits) for width in hidden)]
         self.trunk = nn.ModuleList(SuitLayer(self.suits, inputs, outputs) for inputs, outputs in itertools.pairwise(widths))
         self.policy = SuitLayer(self.suits, widths[-1], (actions.by_suit.shape[1], len(actions.rest))) if policy else None
         self.value = SuitLayer(self.suits, widths[-1], (0, 1))
@@ -199,6 +195,14 @@ class SuitNetwork(nn.Module):
 
 
 Policy = PolicyValueNetwork | SuitNetwork
+
+
+def exported_network(game: str, hidden: Sequence[int], weights: Mapping[str, Tensor]) -> PolicyValueNetwork:
+    """The network of a game that has these weights, on the CPU."""
+    of = GAMES[game]
+    network = PolicyValueNetwork(of.bounds()[1], of.num_actions, hidden)
+    network.load_state_dict({name: tensor.cpu() for name, tensor in weights.items()})
+    return network
 
 
 def suit_widths(width: int, suits: int) -> tuple[int, int]:
@@ -257,11 +261,6 @@ def sample(log_probs: Tensor, generator: torch.Generator) -> Tensor:
     noise = torch.empty_like(log_probs, device=generator.device).exponential_(generator=generator)
     gumbel = -noise.clamp_(min=1e-30).log()  # clamped: -log(0) would make an illegal action win
     return (log_probs + gumbel.to(log_probs.device)).argmax(-1)
-
-
-def spec_bounds(spec: Iterable[Sequence[Any]]) -> NDArray[np.float32]:
-    """High value (n,) of each observation element, from an environment's ``obs_spec()``."""
-    return np.concatenate([np.broadcast_to(np.asarray(high, np.float32), stop - start) for _, start, stop, _, high, _ in spec])
 
 
 def use_threads(threads: int) -> None:

@@ -118,7 +118,7 @@ class Trainer:
     def exported(self) -> dict[str, Tensor]:
         """Weights of the ``PolicyValueNetwork`` that this run would leave now, before the best are chosen."""
         network = SuitNetwork(self.config.game, self.config.hidden, ignored=self.config.ignored)
-        network.load_state_dict(self._averaged if self.config.average else self.network.state_dict())
+        network.load_state_dict(self._averaged)  # without averaging, the last weights
         return network.dense()
 
     @property

@@ -345,13 +345,9 @@ class ExportedOpponent:
         chosen = check_rows(batch, rows)
         if not self.exact_endings:
             return self._choose(batch.observation[chosen], batch.action_mask[chosen])
-        from settebello.endings import ending_actions
+        from settebello.endings import solve_or_choose
 
-        actions = ending_actions(batch, chosen)
-        early = actions < 0
-        if early.any():
-            actions[early] = self._choose(batch.observation[chosen[early]], batch.action_mask[chosen[early]])
-        return actions
+        return solve_or_choose(batch, chosen, self._choose)
 
 
 def _rows_times(weight: npt.NDArray[np.float32], rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
