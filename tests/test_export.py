@@ -24,6 +24,7 @@ from settebello.game import get_game  # noqa: E402
 from settebello.opponents import load  # noqa: E402
 from settebello.opponents.exported import ExportedOpponent, read_manifest, read_weights  # noqa: E402
 from settebello.opponents.hard import Network  # noqa: E402
+from settebello.opponents.inputs import inputs_of  # noqa: E402
 from settebello.opponents.shipped import shipped_folder  # noqa: E402
 from settebello_training import CheckpointError, TrainConfig, export_run, load_checkpoint, save_checkpoint  # noqa: E402
 from settebello_training.cli import main  # noqa: E402
@@ -39,7 +40,7 @@ def make_run(folder: Path, game: str = "bazzica", critic: bool = True, **setting
     config = TrainConfig(game=game, hidden=(20, 10), critic="all" if critic else "own", **settings)
     generator = torch.Generator().manual_seed(3)
     policy = SuitNetwork(game, config.hidden, generator, ignored=config.ignored)
-    valuer = SuitNetwork(game, config.hidden, generator, ignored=config.ignored, state=True, policy=False)
+    valuer = SuitNetwork(game, config.hidden, generator, ignored=config.ignored, critic=True)
     result = duel(game, "easy", "random", 4, 1, **config.options)
     evaluations = {"random": result.to_dict() | {"a": "network"}}
     progress = {"updates": 7, "decisions": 99, "episodes": 5, "seconds": 1.5, "curve": [1, 2], "evaluations": evaluations}
@@ -69,6 +70,13 @@ def session(model: Path | bytes) -> Any:
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
+def graph_inputs(batch: BatchEnv) -> dict[str, np.ndarray]:
+    """What the ONNX model is given for each row."""
+    given = {"observation": batch.observation, "action_mask": batch.action_mask}
+    hints = inputs_of(batch.game).of_batch(batch)[:, batch.obs_size :]
+    return given | ({"hints": hints} if hints.shape[1] else {})
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -80,28 +88,28 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_numpy_torch_and_onnx_agree(game: str) -> None:
     """On positions of random play and of the network's own: to 1e-5 of the largest logit (value) there, and in the choices."""
     folder = shipped_folder(game)
-    manifest = read_manifest(folder)
+    manifest, inputs = read_manifest(folder), inputs_of(game)
     own, network, graph = ExportedOpponent(game, folder), load_checkpoint(folder).network(), session(folder / "policy.onnx")
-    policy = Network(read_weights(folder, manifest), "policy", get_game(game).bounds()[1])
-    value = Network(read_weights(folder, manifest), "value", get_game(game).bounds()[1])
+    policy = Network(read_weights(folder, manifest), "policy", inputs.bounds()[1])
+    value = Network(read_weights(folder, manifest), "value", inputs.bounds()[1])
     batch, rng, rows = BatchEnv(game, 128, seed=6), np.random.default_rng(6), np.arange(128)
     near = positions = 0
     for _ in range(45):
-        observation, mask = batch.observation, batch.action_mask
+        shown, mask = inputs.of_batch(batch), batch.action_mask
         with torch.inference_mode():
-            by_torch, values = (tensor.numpy() for tensor in network(torch.from_numpy(observation)))
-        (by_onnx,) = graph.run(["logits"], {"observation": observation, "action_mask": mask})
+            by_torch, values = (tensor.numpy() for tensor in network(torch.from_numpy(shown)))
+        (by_onnx,) = graph.run(["logits"], graph_inputs(batch))
         assert by_onnx.dtype == np.float32
         assert (by_onnx[mask == 0] == -1e9).all()
         close = 1e-5 * max(1.0, float(np.abs(by_torch).max()))
-        np.testing.assert_allclose(own.logits(observation), by_torch, rtol=0, atol=close)
-        np.testing.assert_allclose(policy(observation), by_torch, rtol=0, atol=close)
+        np.testing.assert_allclose(own.logits(shown), by_torch, rtol=0, atol=close)
+        np.testing.assert_allclose(policy(shown), by_torch, rtol=0, atol=close)
         np.testing.assert_allclose(by_onnx[mask != 0], by_torch[mask != 0], rtol=0, atol=close)
-        np.testing.assert_allclose(value(observation)[:, 0], values, rtol=0, atol=1e-5 * max(1.0, float(np.abs(values).max())))
+        np.testing.assert_allclose(value(shown)[:, 0], values, rtol=0, atol=1e-5 * max(1.0, float(np.abs(values).max())))
         legal = np.where(mask != 0, by_torch, -np.inf)
         two = np.sort(legal, axis=1)[:, -2:]
         clear = two[:, 1] - two[:, 0] > 2 * close  # elsewhere the last bits may decide
-        for answers in (own.logits(observation), policy(observation), by_onnx):
+        for answers in (own.logits(shown), policy(shown), by_onnx):
             choice = np.where(mask != 0, answers, -np.inf).argmax(axis=1)
             np.testing.assert_array_equal(choice[clear], legal.argmax(axis=1)[clear])
         near += int((~clear).sum())
@@ -116,11 +124,11 @@ def test_numpy_torch_and_onnx_agree(game: str) -> None:
 def test_the_critic_is_the_same_in_numpy(game: str) -> None:
     folder = shipped_folder(game)
     weights = read_weights(folder, read_manifest(folder), "critic")
-    high = get_game(game).bounds(state=True)[1].astype(np.float64)
+    high = inputs_of(game).bounds(critic=True)[1].astype(np.float64)
     critic = Network(weights, "value", high)
     batch, rng = BatchEnv(game, 64, seed=2), np.random.default_rng(2)
     for _ in range(30):
-        rows = batch.state()
+        rows = inputs_of(game).of_batch(batch, critic=True)
         hidden = torch.from_numpy(rows / np.where(high > 0, high, 1) * (high > 0))
         for k in range(len(weights) // 2 - 1):
             hidden = torch.relu(linear(hidden, weights, f"trunk.{k}"))
@@ -172,9 +180,10 @@ def test_an_export_is_whole_and_plays(game: str, tmp_path: Path, out: Path) -> N
     for opponent in (load(game, out), load(game, "hard", 1, worlds=2, folder=out)):
         actions = opponent.act_batch(batch, np.arange(3))  # type: ignore[attr-defined]
         assert batch.action_mask[np.arange(3), actions].all()
-    inputs = {"observation": batch.observation, "action_mask": batch.action_mask}
-    (logits,) = session(out / "policy.onnx").run(["logits"], inputs)
-    expected = np.where(batch.action_mask != 0, ExportedOpponent(game, out).logits(batch.observation), np.float32(-1e9))
+    (logits,) = session(out / "policy.onnx").run(["logits"], graph_inputs(batch))
+    expected = np.where(
+        batch.action_mask != 0, ExportedOpponent(game, out).logits(inputs_of(game).of_batch(batch)), np.float32(-1e9)
+    )
     largest = float(np.abs(expected[batch.action_mask != 0]).max())
     assert largest > 0.1
     np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5 * largest)
@@ -184,12 +193,13 @@ def test_an_export_is_whole_and_plays(game: str, tmp_path: Path, out: Path) -> N
     assert {prop.key: prop.value for prop in model.metadata_props} == {
         "game": game,
         "environment_version": str(of.version),
-        "observation_spec_sha256": of.spec_hash(),
+        "observation_spec_sha256": inputs_of(game).spec_hash(),
     }
     assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 17)]
     inputs = {entry.name: (entry.type, entry.shape) for entry in session(out / "policy.onnx").get_inputs()}
     assert inputs == {
         "observation": ("tensor(int8)", ["batch", of.obs_size]),
+        **({"hints": ("tensor(int8)", ["batch", inputs_of(game).size() - of.obs_size])} if game == "bazzica" else {}),
         "action_mask": ("tensor(int8)", ["batch", of.num_actions]),
     }
 

@@ -27,6 +27,7 @@ from settebello.game import get_game  # noqa: E402
 from settebello.opponents import Opponent, from_spec, load  # noqa: E402
 from settebello.opponents.compiled import CompiledOpponent  # noqa: E402
 from settebello.opponents.exported import ExportedOpponent  # noqa: E402
+from settebello.opponents.inputs import inputs_of  # noqa: E402
 from settebello.tressette.solver import solve  # noqa: E402
 from settebello_training import NetworkOpponent, PolicyValueNetwork, TrainConfig, load_checkpoint, save_checkpoint  # noqa: E402
 
@@ -42,7 +43,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for k, game in enumerate(GAMES):
         of = get_game(game)
         generator = torch.Generator().manual_seed(k)
-        network = PolicyValueNetwork(of.bounds()[1], of.num_actions, HIDDEN, generator)
+        network = PolicyValueNetwork(inputs_of(of.id).bounds()[1], of.num_actions, HIDDEN, generator)
         with torch.no_grad():
             network.policy.weight.mul_(300)
             network.policy.bias.normal_(generator=generator)
@@ -75,8 +76,8 @@ def test_plays_as_the_network_does(game: str, folders: dict[str, Path]) -> None:
     rows, clear, chosen = np.arange(64), 0, set()
     for _ in range(50):
         with torch.inference_mode():
-            expected = network(torch.from_numpy(batch.observation))[0].numpy()
-        logits = opponent.logits(batch.observation)
+            expected = network(torch.from_numpy(inputs_of(game).of_batch(batch)))[0].numpy()
+        logits = opponent.logits(inputs_of(game).of_batch(batch))
         assert logits.dtype == np.float32
         np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
         actions = opponent.act_batch(batch, rows)
@@ -101,8 +102,8 @@ def test_every_way_of_asking_gives_the_same_answer(game: str, folders: dict[str,
         actions = opponent.act_batch(batch, rows.astype(rng.choice(["i8", "u2"])))
         assert actions.tolist() == [opponent.act(batch.information(int(row), int(batch.seat[row]))) for row in rows]
         # To the last bit: near ties are no exception.
-        alone = [opponent.logits(batch.observation[row : row + 1]) for row in rows]
-        np.testing.assert_array_equal(opponent.logits(batch.observation[rows]), np.concatenate(alone))
+        alone = [opponent.logits(inputs_of(game).of_batch(batch, np.array([row]))) for row in rows]
+        np.testing.assert_array_equal(opponent.logits(inputs_of(game).of_batch(batch, rows)), np.concatenate(alone))
         play_on(batch, rng)
     assert opponent.act_batch(batch, np.zeros(0, np.int64)).shape == (0,)
 
@@ -157,7 +158,7 @@ def test_temperature_draws_from_the_softmax(folders: dict[str, Path]) -> None:
     batch = BatchEnv("bazzica", 1, seed=1)
     best = ExportedOpponent("bazzica", folders["bazzica"], 5)
     legal = np.flatnonzero(batch.action_mask[0])
-    logits = best.logits(batch.observation)[0, legal].astype(np.float64)
+    logits = best.logits(inputs_of(best.game).of_batch(batch))[0, legal].astype(np.float64)
     for temperature in (0.5, 1.0, 4.0):
         opponent = ExportedOpponent("bazzica", folders["bazzica"], 5, temperature=temperature)
         counts = np.bincount(opponent.act_batch(batch, np.zeros(draws, np.int64)), minlength=batch.num_actions)

@@ -9,6 +9,7 @@ import pytest
 from settebello import GAMES
 from settebello.errors import OptionError
 from settebello.game import get_game
+from settebello.opponents.inputs import Inputs, inputs_of
 from tests.engine import make_env
 
 
@@ -22,7 +23,7 @@ def test_ids_agents_and_names() -> None:
 
 
 def test_spec_hash_is_of_layout_bounds_and_version_not_of_the_wording() -> None:
-    game = GAMES["bazzica"]
+    game, hints = GAMES["bazzica"], inputs_of("bazzica").hints
     first, second, *rest = game.fields
     variants = {
         "reworded": dataclasses.replace(game, fields=(first._replace(meaning="other words"), second, *rest)),
@@ -30,15 +31,18 @@ def test_spec_hash_is_of_layout_bounds_and_version_not_of_the_wording() -> None:
         "bounded": dataclasses.replace(game, fields=(first._replace(high=2), second, *rest)),
         "newer": dataclasses.replace(game, version=1),
     }
-    hashes = {name: variant.spec_hash() for name, variant in variants.items()}
-    assert hashes.pop("reworded") == game.spec_hash()
-    assert len({game.spec_hash(), *hashes.values(), *(other.spec_hash() for other in GAMES.values())}) == 6
+    hashes = {name: Inputs(variant, hints).spec_hash() for name, variant in variants.items()}
+    hashes |= {"without hints": Inputs(game, ()).spec_hash()}
+    own = {id: inputs_of(id).spec_hash() for id in GAMES}
+    assert hashes.pop("reworded") == own["bazzica"]
+    assert len({*hashes.values(), *own.values()}) == 7
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_exchanging_equal_suits_exchanges_their_elements_and_actions(game: str) -> None:
     of = GAMES[game]
-    observed, whole, acted = of.row_suits(), of.row_suits(state=True), of.action_suits()
+    observed, whole = of.suit_layout(of.fields), of.suit_layout(of.fields + of.state_fields)
+    acted = of.action_suits()
     for layout, size in ((observed, of.obs_size), (whole, of.state_size), (acted, of.num_actions)):
         everything = np.concatenate([layout.by_suit.ravel(), layout.rest])
         assert sorted(everything.tolist()) == list(range(size))

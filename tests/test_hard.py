@@ -20,10 +20,10 @@ from settebello import BatchEnv
 from settebello.arena import duel
 from settebello.bazzica.state import NUM_HANDS
 from settebello.errors import CheckpointError, OptionError
-from settebello.game import get_game
 from settebello.opponents import from_spec, load, shipped
 from settebello.opponents.exported import ExportedOpponent, read_manifest
 from settebello.opponents.hard import HardOpponent, HardParameters
+from settebello.opponents.inputs import inputs_of
 from settebello.opponents.shipped import shipped_folder
 from tests.info_tools import GAME_IDS as GAMES
 from tests.info_tools import SMALL_DECK, SMALL_DECK_4P
@@ -96,7 +96,7 @@ def test_what_is_shipped_is_whole_and_small(game: str) -> None:
         assert (len(data), hashlib.sha256(data).hexdigest()) == (entry["bytes"], entry["sha256"])
         assert len(data) < LARGEST
     assert manifest["game"] == game
-    assert manifest["observation_spec_sha256"] == get_game(game).spec_hash()
+    assert manifest["observation_spec_sha256"] == inputs_of(game).spec_hash()
     assert manifest["export"]["command"].startswith("settebello-train export ")
     assert manifest["progress"]["decisions"] > 0
     for result in manifest["evaluations"]:
@@ -163,7 +163,7 @@ def test_without_worlds_it_plays_by_the_policy(game: str, options: dict[str, Any
                 opened += 1
             else:
                 # Suits that look alike have the same logits, but for rounding.
-                logits = policy.logits(batch.observation[row : row + 1])[0]
+                logits = policy.logits(inputs_of(game).of_batch(batch, np.array([row])))[0]
                 assert logits[actions[row]] == pytest.approx(logits[expected[row]], abs=1e-4)
                 assert all(math.isnan(value) for value in values.values())
         random_step(batch, rng)
@@ -176,7 +176,7 @@ def test_it_plays_what_value_and_policy_make_best(game: str) -> None:
     opponents: dict[float, Any] = {prior: load(game, "hard", 1, worlds=3, prior=prior) for prior in (0, 0.2, 1000)}
     batch, rng, apart = BatchEnv(game, 8, seed=4), np.random.default_rng(4), 0
     for _ in range(30):
-        logits = policy.logits(batch.observation)
+        logits = policy.logits(inputs_of(game).of_batch(batch))
         for row in choices(batch):
             if is_open(batch, row):
                 continue
@@ -198,7 +198,7 @@ def test_what_the_critic_says_is_counted_for_the_right_side(game: str, tmp_path:
     folder = copy_of(game, tmp_path / "net")
     replace_weights(folder, "critic", **{"value.weight": 0.0, "value.bias": 1.5})
     edit_config(folder, reward_scale=0.5)
-    hard: Any = load(game, "hard", 1, worlds=2, folder=folder)
+    hard: Any = load(game, "hard", 1, worlds=2, playouts=0, folder=folder)
     batch, rng, seen = BatchEnv(game, 16, seed=3, episode="deal"), np.random.default_rng(3), {-3.0: 0, 3.0: 0}
     tried, size = BatchEnv(game, 1, episode="deal"), batch.num_seats
     for _ in range(40):
@@ -236,6 +236,20 @@ def test_the_last_cards_of_the_stock_lead_to_exact_values(folder: Path) -> None:
                 checked += 1
         random_step(batch, rng)
     assert checked > 5
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_play_outs_are_mixed_with_what_the_critic_says(game: str) -> None:
+    players: list[Any] = [load(game, "hard", 1, worlds=3, playouts=share) for share in (0, 1, 0.25)]
+    batch, rng, apart = BatchEnv(game, 8, seed=6, episode="deal"), np.random.default_rng(6), 0
+    for _ in range(12):
+        for row in choices(batch):
+            information = batch.information(row, int(batch.seat[row]))
+            critic, played, mixed = (np.array(list(player.values(information).values())) for player in players)
+            np.testing.assert_allclose(mixed, 0.75 * critic + 0.25 * played, atol=1e-6)
+            apart += int((abs(critic - played) > 0.1).any())
+        random_step(batch, rng)
+    assert apart > 20
 
 
 @pytest.mark.parametrize(

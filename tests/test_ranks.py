@@ -46,8 +46,15 @@ TINY: dict[str, Any] = {
 }
 AN_UPDATE = 13 * 8  # decisions
 CPU = torch.device("cpu")
-# How a batch of 60 decisions is shared out by two ranks, and whether they imitate.
-CASES = {"halves": (30, False), "unequal": (43, False), "imitated": (43, True)}
+# How a batch of 60 decisions is shared out by two ranks, and how they learn.
+GUIDED = {"guide_coef": 0.7}
+WORTHS = {"worth_temperature": 0.3}
+CASES: dict[str, tuple[int, dict[str, float]]] = {
+    "halves": (30, {}),
+    "unequal": (43, {}),
+    "guided": (43, GUIDED),
+    "worths": (43, WORTHS),
+}
 
 
 # --- two ranks, and one with all of their decisions -------------------------------------------------------------------------
@@ -65,6 +72,7 @@ def decisions() -> dict[str, torch.Tensor]:
     return {
         "observation": torch.from_numpy(env.state().copy()),
         "mask": mask,
+        "worth": torch.randn(mask.shape, generator=generator) * mask,
         "action": action,
         "log_prob": log_probs.gather(1, action[:, None])[:, 0],
         "advantage": torch.randn(60, generator=generator).sort(descending=True).values + 0.7,
@@ -72,11 +80,11 @@ def decisions() -> dict[str, torch.Tensor]:
     }
 
 
-def learn(batch: Batch, ranks: Ranks, imitate: bool) -> dict[str, torch.Tensor]:
+def learn(batch: Batch, ranks: Ranks, guide: dict[str, float]) -> dict[str, torch.Tensor]:
     """Parameters by name, and ``metric.NAME``, after three steps of the optimiser."""
     generator = torch.Generator().manual_seed(1)
     network = SuitNetwork("tressette-2p", (20,), generator)
-    critic = SuitNetwork("tressette-2p", (20,), generator, state=True, policy=False)
+    critic = SuitNetwork("tressette-2p", (20,), generator, critic=True)
     optimizer = torch.optim.Adam([*network.parameters(), *critic.parameters()], lr=1e-3, eps=1e-5)
     metrics = ppo_update(
         network,
@@ -86,7 +94,7 @@ def learn(batch: Batch, ranks: Ranks, imitate: bool) -> dict[str, torch.Tensor]:
         Clock(),
         critic=critic,
         ranks=ranks,
-        imitate=imitate,
+        **guide,
         epochs=3,
         minibatch=60,
         clip=0.2,
@@ -118,9 +126,9 @@ def part_of_two(rank: int, folder: Path) -> None:
     found |= {f"gathered.{name}": part for name, part in ranks.gather(kinds).items()}
     found |= {f"gathered_1.{name}": part for name, part in ranks.gather(kinds, 1).items()}
     whole = Batch(**load_file(folder / "decisions.safetensors"))
-    for name, (first, imitate) in CASES.items():
+    for name, (first, guide) in CASES.items():
         index = torch.arange(first) if rank == 0 else torch.arange(first, 60)
-        found |= {f"{name}.{key}": part for key, part in learn(whole.select(index), ranks, imitate).items()}
+        found |= {f"{name}.{key}": part for key, part in learn(whole.select(index), ranks, guide).items()}
     trainer = Trainer(TrainConfig.from_dict(TINY | {"pool_share": 0.5, "pool_levels": ["random"], "pool_size": 0}))
     found |= ranks.gather({"deals": torch.from_numpy(trainer.env.state().copy())})
     metrics = trainer.update()

@@ -21,6 +21,8 @@ from settebello import BatchEnv  # noqa: E402
 from settebello.arena import ARENA_SEEDS, ArenaError, DuelResult, duel  # noqa: E402
 from settebello.endings import ending_actions  # noqa: E402
 from settebello.errors import OptionError, SettebelloError  # noqa: E402
+from settebello.opponents.inputs import inputs_of  # noqa: E402
+from settebello.opponents.playouts import playout_values  # noqa: E402
 from settebello_training import (  # noqa: E402
     CheckpointError,
     NetworkOpponent,
@@ -35,8 +37,8 @@ from settebello_training.cli import main  # noqa: E402
 from settebello_training.clock import Clock  # noqa: E402
 from settebello_training.config import MATCH_FIELDS, merge_settings, parse_setting  # noqa: E402
 from settebello_training.evaluate import CURVE_SEED, FINAL_SEED, evaluate  # noqa: E402
-from settebello_training.network import SuitNetwork, entropy, masked_log_probs, sample  # noqa: E402
-from settebello_training.ppo import Batch, make_batch, ppo_loss, ppo_update  # noqa: E402
+from settebello_training.network import SuitNetwork, entropy, exported_network, masked_log_probs, sample  # noqa: E402
+from settebello_training.ppo import Batch, guide_loss, make_batch, ppo_loss, ppo_update, worth_loss  # noqa: E402
 from settebello_training.rollout import Rollout, collect  # noqa: E402
 
 GAMES = ("tressette-2p", "tressette-4p", "bazzica")
@@ -300,6 +302,7 @@ def hand_batch(old_probs: list[float], targets: list[float]) -> Batch:
     return Batch(
         observation=torch.zeros(size, 1, dtype=torch.int8),
         mask=torch.tensor([[1, 1, 0]] * size, dtype=torch.int8),
+        worth=torch.zeros(size, 3),
         action=torch.zeros(size, dtype=torch.int64),
         log_prob=torch.tensor(old_probs).log(),
         advantage=torch.zeros(size),
@@ -345,6 +348,7 @@ def test_update_moves_towards_the_better_action() -> None:
     batch = Batch(
         observation=torch.ones(size, 2, dtype=torch.int8),
         mask=torch.tensor([[1, 1, 0]] * size, dtype=torch.int8),
+        worth=torch.zeros(size, 3),
         action=action,
         log_prob=torch.full((size,), math.log(0.5)),
         advantage=torch.where(action == 0, 1.0, -1.0),
@@ -552,7 +556,6 @@ def test_trainer_refuses_what_the_game_refuses(settings: dict[str, Any]) -> None
         ({"curve_levels": ["champion"]}, "'champion': expected a level"),
         ({"pool_share": 0.5, "pool_levels": ["champion"]}, "'champion': expected a level"),
         ({"pool_share": 0.5, "pool_levels": ["easy", "cheat"]}, "pool_levels=.*sees all cards"),
-        ({"teacher": "cheat", "teacher_decisions": 100}, "teacher=.*sees all cards"),
     ],
 )
 def test_opponents_that_cannot_play_are_refused_at_the_start(settings: dict[str, Any], words: str) -> None:
@@ -655,8 +658,8 @@ def test_schedules_follow_the_budget() -> None:
     [
         {},
         {"pool_share": 0.5, "pool_levels": ["easy"], "pool_size": 2, "pool_interval": 1, "average": 0.9, "keep_best": True},
-        {"critic": "own", "teacher": "medium", "teacher_decisions": 250},
-        {"teacher": "easy", "teacher_decisions": 1000},  # it draws
+        {"critic": "own", "guide_coef": 0.5, "guide_decisions": 250},
+        {"guide_decisions": 1000},
     ],
 )
 def test_resume_continues_as_if_nothing_had_happened(game: str, settings: dict[str, Any], tmp_path: Path) -> None:
@@ -1068,15 +1071,15 @@ def test_a_short_run_beats_random(game: str) -> None:
 @pytest.mark.parametrize("game", GAMES)
 def test_exchanging_suits_exchanges_logits_and_keeps_values(game: str) -> None:
     of, generator = SETTEBELLO_GAMES[game], torch.Generator().manual_seed(2)
-    network = SuitNetwork(game, (20, 30), generator)
-    critic = SuitNetwork(game, (20, 30), generator, state=True, policy=False)
+    network = SuitNetwork(game, (20, 30), generator, whole_rows=True)
+    critic = SuitNetwork(game, (20, 30), generator, critic=True)
     for part in (*network.parameters(), *critic.parameters()):
         torch.nn.init.normal_(part, std=0.3, generator=generator)
     env, rng = BatchEnv(game, 64, seed=1, episode="deal"), np.random.default_rng(0)
     for _ in range(9):
         env.step(np.argmax(rng.random(env.action_mask.shape) * env.action_mask, axis=1))
-    rows = torch.from_numpy(env.state().copy())
-    layout, actions = of.row_suits(state=True), of.action_suits()
+    rows = torch.from_numpy(inputs_of(game).of_batch(env, critic=True))
+    layout, actions = inputs_of(game).suits(critic=True), of.action_suits()
     places = np.roll(np.arange(len(layout.by_suit)), 1)
     other, order = rows.clone(), np.arange(of.num_actions)
     other[:, layout.by_suit.ravel()] = rows[:, layout.by_suit[places].ravel()]
@@ -1095,12 +1098,17 @@ def test_the_exported_network_computes_the_same(game: str) -> None:
     network = SuitNetwork(game, (25, 15), generator, ignored=("score", "target"))
     for part in network.parameters():
         torch.nn.init.normal_(part, std=0.3, generator=generator)
-    dense = PolicyValueNetwork(of.bounds()[1], of.num_actions, (25, 15))
+    whole = SuitNetwork(game, (25, 15), ignored=("score", "target"), whole_rows=True)
+    whole.load_state_dict(network.state_dict())
+    inputs = inputs_of(game)
+    dense = PolicyValueNetwork(inputs.bounds()[1], of.num_actions, (25, 15))
     dense.load_state_dict(network.dense())
-    low, high = of.bounds()
-    rows = torch.from_numpy(np.random.default_rng(0).integers(low, high, (200, of.obs_size), np.int8, endpoint=True))
-    for ours, theirs in zip(network(rows), dense(rows), strict=True):
+    low, high = inputs.bounds(critic=True)
+    critic_rows = np.random.default_rng(0).integers(low, high, (200, len(high)), np.int8, endpoint=True)
+    rows = torch.from_numpy(critic_rows[:, inputs.policy_part()])
+    for ours, theirs, third in zip(network(rows), dense(rows), whole(torch.from_numpy(critic_rows)), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(ours, third, rtol=1e-4, atol=1e-4)
     score = next(part for part in of.obs_spec() if part[0] == "score")
     others = rows.clone()
     others[:, score[1] : score[2]] += 3
@@ -1115,7 +1123,7 @@ def test_who_learns_single_deals_does_not_look_at_the_match() -> None:
         assert set(MATCH_FIELDS) - parts == ({"deal_number"} if game == "bazzica" else set())
 
 
-# --- the pool, the teacher, the average and the best -----------------------------------------------------------------------
+# --- the pool, the guide, the average and the best -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -1158,26 +1166,51 @@ def test_a_pool_that_is_empty_leaves_self_play_alone() -> None:
     assert pooled.rollout.valid[2:].all()
 
 
+def gain_by_play_outs(trainer: Trainer) -> float:
+    """Points by which what the network draws is better than any legal action, as play-outs say, in first moves."""
+    config = trainer.config
+    batch = BatchEnv(config.game, 512, seed=77, episode="deal")
+    worth = playout_values(batch, np.arange(512), 5)
+    network = exported_network(config.game, config.hidden, trainer.exported)
+    with torch.inference_mode():
+        logits, _ = network(torch.from_numpy(inputs_of(config.game).of_batch(batch)))
+    probs = masked_log_probs(logits, torch.from_numpy(batch.action_mask)).exp().numpy()
+    return float(((probs * worth).sum(1) - worth.sum(1) / batch.action_mask.sum(1)).mean())
+
+
+GUIDED = {"num_envs": 64, "rollout_steps": 40, "hidden": [40], "lr": 5e-3, "lr_end": 5e-3, "decisions": 10**6}
+
+
 @pytest.mark.parametrize("game", GAMES)
-def test_a_teacher_is_imitated_at_first(game: str) -> None:
-    config = tiny(
-        game,
-        teacher="medium",
-        teacher_decisions=8000,
-        teacher_lr=5e-3,
-        num_envs=32,
-        rollout_steps=50,
-        hidden=[40],
-        decisions=9000,
-    )
-    trainer = Trainer(config)
-    first = trainer.update()
-    while trainer.decisions < 8000:
-        last = trainer.update()
-    assert last["policy_loss"] < 0.95 * first["policy_loss"]
-    assert last["kl"] == 0
-    trainer.update()  # from here on it plays itself
+def test_the_worths_of_play_outs_are_learnt_at_first(game: str) -> None:
+    trainer = Trainer(tiny(game, guide_decisions=12_000, **GUIDED))
+    while trainer.decisions < 12_000:
+        assert trainer.update()["kl"] == 0
+    assert gain_by_play_outs(trainer) > 0.05
+    trainer.update()  # from here on it learns by what it did
     assert trainer.update()["kl"] > 0
+
+
+def test_the_guide_pulls_towards_what_play_outs_say() -> None:
+    gains = []
+    for coef in (0.0, 5.0):
+        trainer = Trainer(tiny(guide_coef=coef, guide_coef_end=coef, **GUIDED))
+        for _ in range(6):
+            trainer.update()
+        gains.append(gain_by_play_outs(trainer))
+    assert gains[1] > gains[0] + 0.05
+
+
+def test_guide_losses_by_hand() -> None:
+    batch = hand_batch([0.5, 0.5], [0.0, 0.0])._replace(worth=torch.tensor([[1.0, -1.0, 0.0], [0.0, 0.0, 0.0]]))
+    logits = torch.tensor([[math.log(3.0), 0.0, 9.0], [0.0, 0.0, 9.0]])
+    assert guide_loss(logits, batch).item() == pytest.approx(-(0.75 - 0.25) / 2)
+    losses = worth_loss(logits, torch.tensor([2.0, 0.0]), batch, temperature=0.5, vf_coef=0.5)
+    half = math.log(3.0) / 2
+    assert losses.policy.item() == pytest.approx(0.25 * ((half - 2) ** 2 + (2 - half) ** 2) / 2)
+    assert losses.total.item() == pytest.approx(losses.policy.item() + 0.5 * 1.0)
+    perfect = torch.tensor([[2.0, -2.0, 5.0], [7.0, 7.0, 0.0]])
+    assert worth_loss(perfect, torch.zeros(2), batch, temperature=0.5, vf_coef=0.5).total.item() == pytest.approx(0.0)
 
 
 def test_averaged_weights_are_what_is_exported() -> None:

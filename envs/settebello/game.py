@@ -5,8 +5,7 @@ functions at the end of this file, and Numba picks the game's own at compile tim
 """
 
 import dataclasses
-import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -142,24 +141,16 @@ class Game:
 
     def obs_spec(self, *, state: bool = False) -> ObsSpec:
         """Named slices of an observation row (of a ``state()`` row): ``(name, start, stop, low, high, meaning)``."""
-        spec, start = [], 0
-        for field in self.fields + (self.state_fields if state else ()):
-            spec.append((field.name, start, start + field.width, field.low, field.high, field.meaning))
-            start += field.width
-        return spec
+        return spec_of(self.fields + (self.state_fields if state else ()))
 
     def bounds(self, *, state: bool = False) -> tuple[Int8Array, Int8Array]:
         """Lowest and highest value of each element of an observation (of a ``state()``) row."""
-        spec = self.obs_spec(state=state)
-        widths = [stop - start for _, start, stop, *_ in spec]
-        low = np.repeat(np.array([entry[3] for entry in spec], np.int8), widths)
-        high = np.repeat(np.array([entry[4] for entry in spec], np.int8), widths)
-        return low, high
+        return bounds_of(self.fields + (self.state_fields if state else ()))
 
-    def row_suits(self, *, state: bool = False) -> SuitLayout:
-        """Which elements of an observation (of a ``state()``) row belong to suits that the rules do not tell apart."""
+    def suit_layout(self, fields: Iterable[Field]) -> SuitLayout:
+        """Which elements of a row made of these parts belong to suits that the rules do not tell apart."""
         suits = []
-        for field in self.fields + (self.state_fields if state else ()):
+        for field in fields:
             has_suits = field.by_suit or field.width == NUM_CARDS
             suits.append(np.repeat(np.arange(NUM_SUITS), field.width // NUM_SUITS) if has_suits else np.full(field.width, -1))
         return self._suit_layout(np.concatenate(suits))
@@ -173,10 +164,23 @@ class Game:
         by_suit = np.stack([np.flatnonzero(suits == suit) for suit in self.equal_suits])
         return SuitLayout(by_suit, np.flatnonzero(~np.isin(suits, self.equal_suits)))
 
-    def spec_hash(self) -> str:
-        """SHA-256 of what a network depends on: version, number of actions, and the observation's names, places and bounds."""
-        text = repr((self.id, self.version, self.num_actions, [entry[:5] for entry in self.obs_spec()]))
-        return hashlib.sha256(text.encode()).hexdigest()
+
+def spec_of(fields: Iterable[Field]) -> ObsSpec:
+    """Named slices of a row made of these parts: ``(name, start, stop, low, high, meaning)``."""
+    spec, start = [], 0
+    for field in fields:
+        spec.append((field.name, start, start + field.width, field.low, field.high, field.meaning))
+        start += field.width
+    return spec
+
+
+def bounds_of(fields: Iterable[Field]) -> tuple[Int8Array, Int8Array]:
+    """Lowest and highest value of each element of a row made of these parts."""
+    parts = tuple(fields)
+    widths = [field.width for field in parts]
+    low = np.repeat(np.array([field.low for field in parts], np.int8), widths)
+    high = np.repeat(np.array([field.high for field in parts], np.int8), widths)
+    return low, high
 
 
 def _critic_fields(*hands: str) -> tuple[Field, ...]:

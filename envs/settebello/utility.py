@@ -7,6 +7,8 @@ import numpy as np
 from settebello.jit import kernel
 
 MAX_POINTS: Final = 63  # deal points beyond count as this many
+_POINTS = np.arange(MAX_POINTS + 1, dtype=np.float64)
+POINT_UTILITY: Final = _POINTS[:, None] - _POINTS  # points of side 0 minus those of side 1
 
 
 @kernel(inline=True)

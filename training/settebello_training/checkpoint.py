@@ -30,6 +30,7 @@ from settebello.opponents.exported import (
     read_tensors,
     read_weights,
 )
+from settebello.opponents.inputs import inputs_of
 from settebello_training.config import TrainConfig
 from settebello_training.errors import CheckpointError
 from settebello_training.network import PolicyValueNetwork, exported_network
@@ -92,7 +93,7 @@ def save_checkpoint(
         "game": config.game,
         "environment_version": game.version,
         "settebello": settebello.__version__,
-        "observation_spec_sha256": game.spec_hash(),
+        "observation_spec_sha256": inputs_of(game.id).spec_hash(),
         "options": config.training_options,
         "seed": config.seed,
         "config": config.to_dict(),

@@ -44,9 +44,12 @@ class TrainConfig:
             own value.
         exact_endings: two-player Tressette, episodes of one deal: a deal ends when the stock is empty, with the exact result,
             both in training and in evaluations. Nothing elsewhere.
-        teacher: a level that all seats are played by at first, while the policy learns to do the same; "": none.
-        teacher_decisions: how many decisions of it; they count towards the budget. Then self-play goes on from there.
-        teacher_lr: learning rate meanwhile.
+        guide_coef, guide_coef_end: weight of a second policy gradient, over all legal actions, whose worths come from playing
+            each out in the game at hand by the rules of thumb of "medium"; 0: none.
+        guide_decisions: at first, for so many decisions, the policy's logits learn these worths, and nothing else; they count
+            towards the budget.
+        guide_temperature: points that make an action e times as probable then.
+        guide_horizon: bazzica: hands that are played out for it; the rest of the deal is estimated.
         pool_share: share of the games in which one side is played by one of the pool; 1 with a single level and pool_size 0:
             a best response to that level.
         pool_levels: opponents in the pool, as commands take them: levels, paths of trained ones, ``module:function``.
@@ -87,9 +90,11 @@ class TrainConfig:
     hidden: tuple[int, ...] = (320, 320)
     critic: str = "all"
     exact_endings: bool = True
-    teacher: str = ""
-    teacher_decisions: int = 0
-    teacher_lr: float = 1e-3
+    guide_coef: float = 0.0
+    guide_coef_end: float = 0.0
+    guide_decisions: int = 0
+    guide_temperature: float = 0.2
+    guide_horizon: int = 1
     pool_share: float = 0.0
     pool_levels: tuple[str, ...] = ()
     pool_size: int = 8
@@ -116,7 +121,7 @@ class TrainConfig:
     tensorboard: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("game", "episode", "reward", "teacher"):
+        for name in ("game", "episode", "reward"):
             if not isinstance(getattr(self, name), str):
                 raise OptionError(f"{name}={getattr(self, name)!r}: expected text")
         for name, low, high in _INTS:
@@ -139,10 +144,6 @@ class TrainConfig:
         if not hidden or not all(type(width) is int and 1 <= width <= MAX_WIDTH for width in hidden):
             raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths from 1 to {MAX_WIDTH}")
         object.__setattr__(self, "hidden", hidden)
-        if bool(self.teacher) != bool(self.teacher_decisions):
-            raise OptionError(
-                f"teacher={self.teacher!r}, teacher_decisions={self.teacher_decisions}: expected both, or neither"
-            )
         if self.critic not in ("all", "own"):
             raise OptionError(f"critic={self.critic!r}: allowed are 'all', 'own'")
         for name in ("pool_levels", "curve_levels", "final_levels"):
@@ -245,7 +246,8 @@ _INTS: Final = (
     ("epochs", 1, 1000),
     ("minibatch", 1, 2**31),
     ("threads", 0, 4096),
-    ("teacher_decisions", 0, 2**62),
+    ("guide_horizon", 1, 6),
+    ("guide_decisions", 0, 2**62),
     ("pool_size", 0, 1000),
     ("pool_interval", 1, 2**31),
     ("evaluations", 0, 100_000),
@@ -256,13 +258,15 @@ _FLOATS: Final = (
     ("reward_scale", 1e-9, 1e9),
     ("lr", 0.0, 10.0),
     ("lr_end", 0.0, 10.0),
-    ("teacher_lr", 0.0, 10.0),
     ("clip", 1e-6, 10.0),
     ("gamma", 0.0, 1.0),
     ("lam", 0.0, 1.0),
     ("ent_coef", 0.0, 1e3),
     ("ent_coef_end", 0.0, 1e3),
     ("vf_coef", 0.0, 1e3),
+    ("guide_coef", 0.0, 1e3),
+    ("guide_temperature", 1e-3, 1e3),
+    ("guide_coef_end", 0.0, 1e3),
     ("max_grad_norm", 1e-9, 1e9),
     ("pool_share", 0.0, 1.0),
     ("average", 0.0, 0.99999),

@@ -12,6 +12,7 @@ from settebello import BatchEnv, arena
 from settebello.arena import DuelResult
 from settebello.endings import ending_action, solve_or_choose
 from settebello.errors import OptionError
+from settebello.opponents.inputs import inputs_of
 from settebello_training.config import TrainConfig
 from settebello_training.network import Policy, exported_network, masked_log_probs, sample, use_threads
 
@@ -65,7 +66,7 @@ class NetworkOpponent:
         best = ending_action(information) if self.exact_endings else -1
         if best >= 0:
             return best
-        return int(self._choose(information.observation()[None], mask[None])[0])
+        return int(self._choose(inputs_of(self.game).of_information(information)[None], mask[None])[0])
 
     def act_batch(self, batch: BatchEnv, rows: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """An action int64 ``(n,)`` for the seat to move of each of these rows ``(n,)``.
@@ -75,16 +76,16 @@ class NetworkOpponent:
         """
         self._check_game(batch.game)
         if not self.exact_endings:
-            return self._choose(batch.observation[rows], batch.action_mask[rows])
+            return self._choose(inputs_of(self.game).of_batch(batch, rows), batch.action_mask[rows])
         return solve_or_choose(batch, rows, self._choose)
 
     def _check_game(self, game: str) -> None:
         if game != self.game:
             raise OptionError(f"a network for {self.game!r} cannot play {game!r}")
 
-    def _choose(self, observation: NDArray[np.int8], mask: NDArray[np.int8]) -> NDArray[np.int64]:
+    def _choose(self, shown: NDArray[np.int8], mask: NDArray[np.int8]) -> NDArray[np.int64]:
         with torch.inference_mode():
-            logits, _ = self.network(torch.from_numpy(observation))
+            logits, _ = self.network(torch.from_numpy(shown))
             log_probs = masked_log_probs(logits, torch.from_numpy(mask))
             chosen = log_probs.argmax(-1) if self.greedy else sample(log_probs, self._generator)
         actions: NDArray[np.int64] = chosen.numpy()

@@ -19,6 +19,7 @@ from settebello import GAMES
 from settebello.arena import DuelResult
 from settebello.errors import CheckpointError, OptionError
 from settebello.opponents.exported import MANIFEST, input_scale, layers_to, read_manifest, read_weights
+from settebello.opponents.inputs import inputs_of
 from settebello_training.checkpoint import load_checkpoint, write_atomically
 from settebello_training.network import ILLEGAL_LOGIT
 from settebello_training.progress import RESULT, source_commit
@@ -186,8 +187,9 @@ def onnx_policy(weights: Mapping[str, np.ndarray[Any, Any]], game: str) -> bytes
     """The policy as an ONNX model.
 
     Inputs are ``observation``, int8 ``(batch, n)``, and ``action_mask``, int8 ``(batch, actions)``, as the environments give
-    them; the output is ``logits``, float32 ``(batch, actions)``, -1e9 where illegal. What the observation is divided by is in
-    the graph; exact endings are not.
+    them, and in bazzica ``hints``, int8 ``(batch, m)``, which ``settebello.opponents.inputs`` puts behind the observation. The
+    output is ``logits``, float32 ``(batch, actions)``, -1e9 where illegal. What the input is divided by is in the graph; exact
+    endings are not.
 
     Args:
         weights: as ``read_weights`` gives them.
@@ -203,10 +205,14 @@ def onnx_policy(weights: Mapping[str, np.ndarray[Any, Any]], game: str) -> bytes
         raise OptionError(
             f"--onnx needs the package onnx ({error}); pip install settebello[onnx], or give --no-onnx"
         ) from error
-    of = GAMES[game]
-    constants = {"scale": input_scale(of.bounds()[1]), "illegal": np.array(ILLEGAL_LOGIT, np.float32)}
+    of, inputs = GAMES[game], inputs_of(game)
+    constants = {"scale": input_scale(inputs.bounds()[1]), "illegal": np.array(ILLEGAL_LOGIT, np.float32)}
+    parts = {"observation": of.obs_size}
+    if inputs.hints:
+        parts["hints"] = inputs.size() - of.obs_size
     nodes = [
-        helper.make_node("Cast", ["observation"], ["numbers"], to=TensorProto.FLOAT),
+        helper.make_node("Concat", [*parts], ["shown"], axis=1),
+        helper.make_node("Cast", ["shown"], ["numbers"], to=TensorProto.FLOAT),
         helper.make_node("Mul", ["numbers", "scale"], ["hidden_0"]),
     ]
     layers = layers_to(weights, "policy")
@@ -225,7 +231,7 @@ def onnx_policy(weights: Mapping[str, np.ndarray[Any, Any]], game: str) -> bytes
         nodes,
         game,
         [
-            helper.make_tensor_value_info("observation", TensorProto.INT8, ["batch", of.obs_size]),
+            *(helper.make_tensor_value_info(name, TensorProto.INT8, ["batch", size]) for name, size in parts.items()),
             helper.make_tensor_value_info("action_mask", TensorProto.INT8, ["batch", of.num_actions]),
         ],
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", of.num_actions])],
@@ -239,7 +245,7 @@ def onnx_policy(weights: Mapping[str, np.ndarray[Any, Any]], game: str) -> bytes
         opset_imports=[helper.make_opsetid("", OPSET)],
     )
     helper.set_model_props(
-        model, {"game": game, "environment_version": str(of.version), "observation_spec_sha256": of.spec_hash()}
+        model, {"game": game, "environment_version": str(of.version), "observation_spec_sha256": inputs.spec_hash()}
     )
     onnx.checker.check_model(model, full_check=True)
     data: bytes = model.SerializeToString(deterministic=True)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from settebello import GAMES
+from settebello.opponents.inputs import inputs_of
 
 # What an illegal action's logit becomes: so low that its probability is exactly 0 in float32, and finite, so that
 # 0 * log(0) in the entropy is 0 and not NaN.
@@ -112,12 +112,12 @@ class SuitNetwork(nn.Module):
         hidden: widths of the hidden layers; a fifth of each is for each equal suit, the others for the rest.
         generator: source of the first weights; None leaves them unset, for loading.
         ignored: parts of the observation that it does not look at.
-        state: rows are those of ``state()``, with all hands; else observations, or ``state()`` rows of which nothing but the
-            observation is looked at.
-        policy: with a policy head.
+        critic: it looks at critics' rows (see ``settebello.opponents.inputs``), with all hands, and has no policy head.
+        whole_rows: it is given critics' rows, of which it looks at what is a policy's.
     """
 
     scale: Tensor
+    columns: Tensor
     order: Tensor
     action_order: Tensor
 
@@ -128,25 +128,28 @@ class SuitNetwork(nn.Module):
         generator: torch.Generator | None = None,
         *,
         ignored: Collection[str] = (),
-        state: bool = False,
-        policy: bool = True,
+        critic: bool = False,
+        whole_rows: bool = False,
     ) -> None:
         super().__init__()
-        of = GAMES[game]
-        rows, actions = of.row_suits(state=state), of.action_suits()
+        of = inputs_of(game)
+        rows, actions = of.suits(critic=critic), of.game.action_suits()
         self.suits, self.per_suit = rows.by_suit.shape
-        order = np.concatenate([rows.by_suit.reshape(-1), rows.rest])
-        high = of.bounds(state=state)[1].astype(np.float32)
-        for name, start, stop, *_ in of.obs_spec():
+        columns = np.concatenate([rows.by_suit.reshape(-1), rows.rest])
+        high = of.bounds(critic=critic)[1].astype(np.float32)
+        for name, start, stop, *_ in of.spec(critic=critic):
             if name in ignored:
                 high[start:stop] = 0
+        order = of.policy_part()[columns] if whole_rows and not critic else columns
+        self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
         self.register_buffer("order", torch.from_numpy(order), persistent=False)
-        self.register_buffer("scale", _scale(high)[self.order], persistent=False)
+        self.register_buffer("scale", _scale(high)[self.columns], persistent=False)
         action_order = np.argsort(np.concatenate([actions.by_suit.reshape(-1), actions.rest]))
         self.register_buffer("action_order", torch.from_numpy(action_order), persistent=False)
         widths = [(self.per_suit, len(rows.rest)), *(suit_widths(width, self.suits) for width in hidden)]
         self.trunk = nn.ModuleList(SuitLayer(self.suits, inputs, outputs) for inputs, outputs in itertools.pairwise(widths))
-        self.policy = SuitLayer(self.suits, widths[-1], (actions.by_suit.shape[1], len(actions.rest))) if policy else None
+        policy = SuitLayer(self.suits, widths[-1], (actions.by_suit.shape[1], len(actions.rest)))
+        self.policy = None if critic else policy
         self.value = SuitLayer(self.suits, widths[-1], (0, 1))
         if generator is not None:
             for layer in self.trunk:
@@ -184,7 +187,7 @@ class SuitNetwork(nn.Module):
             for k, layer in enumerate(self.trunk):
                 weight, bias = _suit_layer(layer).dense()
                 if k == 0:  # what it does not look at, an exported network may
-                    weight = torch.empty_like(weight).index_copy_(1, self.order, weight * (self.scale > 0))
+                    weight = torch.empty_like(weight).index_copy_(1, self.columns, weight * (self.scale > 0))
                 weights |= {f"trunk.{k}.weight": weight, f"trunk.{k}.bias": bias}
             if self.policy is not None:
                 weight, bias = self.policy.dense()
@@ -199,8 +202,8 @@ Policy = PolicyValueNetwork | SuitNetwork
 
 def exported_network(game: str, hidden: Sequence[int], weights: Mapping[str, Tensor]) -> PolicyValueNetwork:
     """The network of a game that has these weights, on the CPU."""
-    of = GAMES[game]
-    network = PolicyValueNetwork(of.bounds()[1], of.num_actions, hidden)
+    of = inputs_of(game)
+    network = PolicyValueNetwork(of.bounds()[1], of.game.num_actions, hidden)
     network.load_state_dict({name: tensor.cpu() for name, tensor in weights.items()})
     return network
 

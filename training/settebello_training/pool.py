@@ -4,6 +4,7 @@ Playing against a mixture of what it was before keeps a policy from chasing its 
 it has left behind (fictitious self-play; Heinrich, Lanctot and Silver 2015, "Fictitious self-play in extensive-form games").
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -26,13 +27,12 @@ class Pool:
 
     Args:
         game: id of the game.
-        hidden: widths of the networks.
         rows: games that the pool plays in.
         levels: specs of opponents, as commands take them.
         size: older selves that are kept at most; when there are more, every second is forgotten, and new ones come half as
             often.
         interval: updates between two older selves, at first.
-        ignored: see ``SuitNetwork``.
+        network: makes one for an older self, without weights.
 
     Attributes:
         selves: weights by name of each older self, oldest first.
@@ -44,14 +44,14 @@ class Pool:
     """
 
     def __init__(
-        self, game: str, hidden: tuple[int, ...], rows: int, levels: tuple[str, ...], size: int, interval: int, ignored: Any
+        self, game: str, rows: int, levels: tuple[str, ...], size: int, interval: int, network: Callable[[], SuitNetwork]
     ) -> None:
         self.rows = rows
         self.size = size
         self.interval = interval
         self.selves: list[dict[str, Tensor]] = []
         self._levels = [training_opponent(game, level, "pool_levels") for level in levels]
-        self._networks = [SuitNetwork(game, hidden, ignored=ignored) for _ in range(GROUPS)]
+        self._networks = [network() for _ in range(GROUPS)]
         self._groups = np.array_split(np.arange(rows), GROUPS)
         self._playing: list[Any] = [None] * GROUPS
 
@@ -86,14 +86,21 @@ class Pool:
             moves[: self.rows] = seat[: self.rows] % 2 == np.arange(self.rows) % 2
         return moves
 
-    def act(self, env: BatchEnv, moves: NDArray[np.bool_], action: NDArray[np.int64], generator: torch.Generator) -> None:
-        """Put the actions of the pool into the rows in which it is to move."""
+    def act(
+        self,
+        env: BatchEnv,
+        shown: NDArray[np.int8],
+        moves: NDArray[np.bool_],
+        action: NDArray[np.int64],
+        generator: torch.Generator,
+    ) -> None:
+        """Put the actions of the pool into the rows in which it is to move; ``shown`` (N, n) is what networks see."""
         for group, member in zip(self._groups, self._playing, strict=True):
             rows = group[moves[group]]
             if not len(rows):
                 continue
             if isinstance(member, SuitNetwork):
-                logits, _ = member(torch.from_numpy(env.observation[rows]))
+                logits, _ = member(torch.from_numpy(shown[rows]))
                 log_probs = masked_log_probs(logits, torch.from_numpy(env.action_mask[rows]))
                 action[rows] = sample(log_probs, generator).numpy()
             else:

@@ -21,6 +21,7 @@ class Batch(NamedTuple):
     Attributes:
         observation: (B, n) int8, or the ``state()`` rows that begin with it.
         mask: (B, A) int8.
+        worth: (B, A) float32, of each action by play-outs, less the mean over the legal ones.
         action: (B,) int64.
         log_prob: (B,) float32, of the action when it was drawn.
         advantage: (B,) float32.
@@ -29,6 +30,7 @@ class Batch(NamedTuple):
 
     observation: Tensor
     mask: Tensor
+    worth: Tensor
     action: Tensor
     log_prob: Tensor
     advantage: Tensor
@@ -63,12 +65,15 @@ def make_batch(rollout: Rollout, advantages: Advantages, device: torch.device | 
     whole = Batch(
         observation=torch.from_numpy(rollout.observation).flatten(0, 1),
         mask=torch.from_numpy(rollout.mask).flatten(0, 1),
+        worth=torch.from_numpy(rollout.worth).flatten(0, 1),
         action=torch.from_numpy(rollout.action).flatten(),
         log_prob=torch.from_numpy(rollout.log_prob).flatten(),
         advantage=advantage,
         target=advantage + value,
     )
-    return whole.select(index).to(device)
+    batch = whole.select(index).to(device)
+    legal = (batch.mask != 0).float()
+    return batch._replace(worth=(batch.worth - _legal_mean(batch.worth, legal)) * legal)
 
 
 def ppo_loss(
@@ -100,6 +105,16 @@ def ppo_loss(
     return Losses(policy + vf_coef * value_error - ent_coef * mean_entropy, policy, value_error, mean_entropy, kl, clipped)
 
 
+def guide_loss(logits: Tensor, batch: Batch) -> Tensor:
+    """Minus the mean worth of what the policy draws: its gradient is over all actions, not the one that was drawn."""
+    return -(masked_log_probs(logits, batch.mask).exp() * batch.worth).sum(-1).mean()
+
+
+def _legal_mean(values: Tensor, legal: Tensor) -> Tensor:
+    """Mean (M, 1) over the legal actions of values (M, A)."""
+    return (values * legal).sum(-1, keepdim=True) / legal.sum(-1, keepdim=True)
+
+
 def value_loss(value: Tensor, target: Tensor) -> Tensor:
     """Half the mean squared error of values (M,)."""
     return (value - target).square().mean() / 2
@@ -114,13 +129,19 @@ def _moments(values: Tensor, ranks: Ranks) -> tuple[float, float, float]:
     return count, mean, math.sqrt(squares / count)
 
 
-def imitation_loss(logits: Tensor, value: Tensor, batch: Batch, *, vf_coef: float) -> Losses:
-    """Cross-entropy of the actions taken and squared value error; clipped and KL divergence are 0."""
-    log_probs = masked_log_probs(logits, batch.mask)
-    policy = -log_probs.gather(1, batch.action[:, None]).mean()
+def worth_loss(logits: Tensor, value: Tensor, batch: Batch, *, temperature: float, vf_coef: float) -> Losses:
+    """Squared error of the logits, less their mean over the legal actions, as worths in units of a temperature; and of values.
+
+    With no error left the policy is softmax(worth / temperature). Where a policy gradient hardly moves an action of low
+    probability, this moves all alike. Clipped and KL divergence are 0.
+    """
+    legal = (batch.mask != 0).float()
+    error = (logits - _legal_mean(logits, legal) - batch.worth / temperature) * legal
+    policy = temperature / 2 * error.square().sum(-1).mean()
     value_error = value_loss(value, batch.target)
     none = torch.zeros_like(policy)
-    return Losses(policy + vf_coef * value_error, policy, value_error, entropy(log_probs).mean(), none, none)
+    mean_entropy = entropy(masked_log_probs(logits, batch.mask)).mean()
+    return Losses(policy + vf_coef * value_error, policy, value_error, mean_entropy, none, none)
 
 
 def ppo_update(
@@ -132,7 +153,8 @@ def ppo_update(
     *,
     critic: SuitNetwork | None = None,
     ranks: Ranks = Ranks(),  # noqa: B008  (frozen)
-    imitate: bool = False,
+    guide_coef: float = 0.0,
+    worth_temperature: float | None = None,
     epochs: int,
     minibatch: int,
     clip: float,
@@ -150,7 +172,8 @@ def ppo_update(
         clock: takes the time of network arithmetic.
         critic: learns to value ``state()`` rows; None: there is none.
         ranks: who learns together: gradients are averaged over all their decisions.
-        imitate: learn to take the actions that were taken, whatever came of them.
+        guide_coef: weight of ``guide_loss``, with worths in units of their standard deviation.
+        worth_temperature: learn the worths, see ``worth_loss``, in place of a policy gradient; None: do not.
         epochs: passes.
         minibatch: decisions per step of the optimiser, of all ranks together.
         clip, ent_coef, vf_coef: see ``ppo_loss``.
@@ -169,6 +192,11 @@ def ppo_update(
     target_deviation = _moments(batch.target, ranks)[2]
     old_value = batch.target - batch.advantage
     explained = 1 - deviation**2 / (target_deviation**2 + 1e-8)
+    worth_deviation = 1.0
+    if guide_coef:
+        legal = batch.mask != 0
+        squares, entries = ranks.sum(torch.stack((batch.worth.double().square().sum(), legal.sum().double()))).tolist()
+        worth_deviation = math.sqrt(squares / entries) + 1e-8
     parts = max(1, min(round(count / minibatch), ranks.least(size)))
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     sums = torch.zeros(7)
@@ -179,11 +207,13 @@ def ppo_update(
             some_advantage = advantage[index.to(advantage.device)]
             with clock("network"):
                 logits, value = network(some.observation)
-                if imitate:
-                    losses = imitation_loss(logits, value, some, vf_coef=vf_coef)
+                if worth_temperature is not None:
+                    losses = worth_loss(logits, value, some, temperature=worth_temperature, vf_coef=vf_coef)
                 else:
                     losses = ppo_loss(logits, value, some, some_advantage, clip=clip, ent_coef=ent_coef, vf_coef=vf_coef)
                 total = losses.total
+                if guide_coef:
+                    total = total + guide_coef / worth_deviation * guide_loss(logits, some)
                 if critic is not None:
                     total = total + vf_coef * value_loss(critic.values(some.observation), some.target)
                 optimizer.zero_grad()

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from settebello import BatchEnv
 from settebello.endings import settle_endings
-from settebello.opponents import Opponent
+from settebello.opponents.inputs import inputs_of
+from settebello.opponents.playouts import playout_values
 from settebello_training.advantage import Advantages
 from settebello_training.clock import Clock
 from settebello_training.network import Policy, SuitNetwork, masked_log_probs, sample
-from settebello_training.pool import Pool, ask_rows
+from settebello_training.pool import Pool
 
 
 class Rollout:
@@ -22,9 +23,10 @@ class Rollout:
     there is one (``valid``). The other T rows are one step each; they hold no decision where one of the pool moved.
 
     Attributes:
-        observation: (S+T, N, n) int8, of the seat that decides; for a critic that sees all hands, the ``state()`` row, which
-            begins with it.
+        observation: (S+T, N, n) int8, of the seat that decides, as networks are shown it; for a critic that sees all hands,
+            its row.
         mask: (S+T, N, A) int8.
+        worth: (S+T, N, A) float32, what play-outs say that each action is worth; all 0 without them.
         action: (S+T, N) int64.
         log_prob: (S+T, N) float32, of the action when it was drawn.
         value: (S+T, N) float32, of the network when the action was drawn.
@@ -41,6 +43,7 @@ class Rollout:
         self.rows = rows
         self.observation = np.zeros((rows, num_envs, row_size), np.int8)
         self.mask = np.zeros((rows, num_envs, num_actions), np.int8)
+        self.worth = np.zeros((rows, num_envs, num_actions), np.float32)
         self.action = np.zeros((rows, num_envs), np.int64)
         self.log_prob = np.zeros((rows, num_envs), np.float32)
         self.value = np.zeros((rows, num_envs), np.float32)
@@ -59,7 +62,7 @@ class Rollout:
             env = np.flatnonzero(row >= 0)
             self.valid[seat] = False
             self.valid[seat, env] = True
-            for array in (self.observation, self.mask, self.action, self.log_prob, self.value):
+            for array in (self.observation, self.mask, self.worth, self.action, self.log_prob, self.value):
                 array[seat, env] = array[row[env], env]
             self.collected[seat, env] = advantages.open_reward[env, seat]
 
@@ -73,7 +76,7 @@ class Rollout:
             getattr(self, name)[: self.num_seats] = arrays[name]
 
 
-_CARRIED = ("observation", "mask", "action", "log_prob", "value", "valid", "collected")
+_CARRIED = ("observation", "mask", "worth", "action", "log_prob", "value", "valid", "collected")
 
 
 def collect(
@@ -86,8 +89,8 @@ def collect(
     *,
     critic: SuitNetwork | None = None,
     pool: Pool | None = None,
-    teacher: Opponent | None = None,
     settle: bool = False,
+    guide_horizon: int = 0,
 ) -> int:
     """Fill the step rows with games in which the network plays all seats but the pool's; returns how many episodes ended.
 
@@ -100,16 +103,16 @@ def collect(
         clock: takes the time of the parts.
         critic: values with all hands in sight; None: the network's own.
         pool: plays one side of some games; its decisions are not kept. None: nobody does.
-        teacher: plays instead of the network; None: it plays itself.
+        guide_horizon: play each action out, see ``playout_values``; 0: do not.
         settle: two-player Tressette: deals end with their exact result once the stock is empty.
     """
-    episodes = 0
+    episodes, inputs = 0, inputs_of(env.game)
     device = next(network.parameters()).device
     with torch.inference_mode():
         for row in range(rollout.num_seats, rollout.rows):
             rows, mask, actions = rollout.observation[row], rollout.mask[row], rollout.action[row]
             with clock("games"):
-                rows[:] = env.observation if critic is None else env.state()
+                rows[:] = inputs.of_batch(env, critic=critic is not None)
                 mask[:] = env.action_mask
             rollout.seat[row] = env.seat
             others = None if pool is None else pool.to_move(env.seat)
@@ -126,14 +129,16 @@ def collect(
                     value = critic.values(seen)
                 log_probs = masked_log_probs(logits, torch.from_numpy(mask[own]).to(device))
                 drawn = sample(log_probs, generator)
-                if teacher is not None:
-                    drawn = torch.from_numpy(ask_rows(teacher, env, np.arange(env.num_envs)[own])).to(device)
                 rollout.log_prob[row, own] = log_probs.gather(1, drawn[:, None])[:, 0].cpu().numpy()
                 rollout.value[row, own] = value.cpu().numpy()
                 actions[own] = drawn.cpu().numpy()
+            if guide_horizon:
+                with clock("guide"):
+                    seed = int(torch.randint(2**62, (1,), generator=generator))
+                    rollout.worth[row, own] = playout_values(env, np.arange(env.num_envs)[own], seed, guide_horizon)
             if pool is not None and others is not None and others.any():
                 with clock("pool"):
-                    pool.act(env, others, actions, generator)
+                    pool.act(env, rows, others, actions, generator)
             with clock("games"):
                 reward, done = env.step(actions)
                 if settle:

@@ -14,6 +14,7 @@ from settebello import BatchEnv
 from settebello.arena import DuelResult
 from settebello.errors import OptionError, SettebelloError
 from settebello.opponents import from_spec
+from settebello.opponents.inputs import inputs_of
 from settebello_training.advantage import own_turn_advantages
 from settebello_training.checkpoint import (
     bytes_tensor,
@@ -28,7 +29,7 @@ from settebello_training.config import SEEDS_PER_RUN, TrainConfig
 from settebello_training.errors import CheckpointError
 from settebello_training.evaluate import CURVE_SEED, FINAL_SEED, evaluate
 from settebello_training.network import SuitNetwork, use_threads
-from settebello_training.pool import Pool, reseed, training_opponent
+from settebello_training.pool import Pool
 from settebello_training.ppo import make_batch, ppo_update
 from settebello_training.ranks import Ranks, own_device
 from settebello_training.rollout import Rollout, collect
@@ -72,31 +73,27 @@ class Trainer:
         seeds = np.array(config.training_seeds)[rows.start : rows.stop]
         self.env = env = BatchEnv(config.game, len(rows), seed=seeds, **config.training_options)
         first_weights = torch.Generator().manual_seed(config.seed)
-        self.network = SuitNetwork(config.game, config.hidden, first_weights, ignored=config.ignored)
+        self.network = self._new_network(first_weights)
         self.critic: SuitNetwork | None = None
         if config.critic == "all":
-            self.critic = SuitNetwork(
-                config.game, config.hidden, first_weights, ignored=config.ignored, state=True, policy=False
-            )
+            self.critic = SuitNetwork(config.game, config.hidden, first_weights, ignored=config.ignored, critic=True)
         self.pool: Pool | None = None
         pool_rows = round(config.pool_share * len(rows))
         if pool_rows:
             self.pool = Pool(
                 config.game,
-                config.hidden,
                 pool_rows,
                 config.pool_levels,
                 config.pool_size,
                 config.pool_interval,
-                config.ignored,
+                self._new_network,
             )
-        self.teacher = training_opponent(config.game, config.teacher, "teacher") if config.teacher else None
         for module in (self.network, self.critic):
             if module is not None:
                 module.to(self.device)
         self.optimizer = torch.optim.Adam([p for _, p in self._parameters], lr=config.lr, eps=1e-5, fused=True)
         self._averaged = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
-        width = env.obs_size if self.critic is None else env.state().shape[1]
+        width = inputs_of(config.game).size(critic=self.critic is not None)
         self.rollout = Rollout(config.rollout_steps, len(rows), width, env.num_actions, env.num_seats)
         self.updates = 0
         self.decisions = 0
@@ -106,6 +103,11 @@ class Trainer:
         self.evaluations: dict[str, DuelResult] = {}
         self.best: tuple[float, dict[str, Tensor]] | None = None
         self.clock = Clock()
+
+    def _new_network(self, generator: torch.Generator | None = None) -> SuitNetwork:
+        config = self.config
+        whole_rows = config.critic == "all"
+        return SuitNetwork(config.game, config.hidden, generator, ignored=config.ignored, whole_rows=whole_rows)
 
     @property
     def _parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
@@ -117,7 +119,7 @@ class Trainer:
     @property
     def exported(self) -> dict[str, Tensor]:
         """Weights of the ``PolicyValueNetwork`` that this run would leave now, before the best are chosen."""
-        network = SuitNetwork(self.config.game, self.config.hidden, ignored=self.config.ignored)
+        network = self._new_network()
         network.load_state_dict(self._averaged)  # without averaging, the last weights
         return network.dense()
 
@@ -160,15 +162,13 @@ class Trainer:
     def update(self) -> dict[str, float]:
         """One rollout, its advantages, one PPO update; returns the losses and what else is worth a look."""
         config, start = self.config, time.perf_counter()
-        teacher = self.teacher if self.decisions < config.teacher_decisions else None
-        taught = teacher is not None
-        lr, ent_coef = config.teacher_lr if taught else self.scheduled("lr"), self.scheduled("ent_coef")
+        lr, ent_coef = self.scheduled("lr"), self.scheduled("ent_coef")
+        learns_worths = self.decisions < config.guide_decisions
+        guide_coef = 0.0 if learns_worths else self.scheduled("guide_coef")
         rollout = self.rollout
-        pool = None if taught else self.pool
+        pool = self.pool
         if pool is not None:
             pool.draw(self.generator)
-        if teacher is not None:
-            reseed(teacher, self.generator)
         episodes = collect(
             rollout,
             self.env,
@@ -178,8 +178,8 @@ class Trainer:
             self.clock,
             critic=self.critic,
             pool=pool,
-            teacher=teacher,
             settle=config.settles,
+            guide_horizon=config.guide_horizon if learns_worths or guide_coef else 0,
         )
         with self.clock("advantages"):
             advantages = own_turn_advantages(
@@ -207,7 +207,8 @@ class Trainer:
                 self.clock,
                 critic=self.critic,
                 ranks=self.ranks,
-                imitate=taught,
+                guide_coef=guide_coef,
+                worth_temperature=config.guide_temperature if learns_worths else None,
                 epochs=config.epochs,
                 minibatch=config.minibatch,
                 clip=config.clip,

@@ -22,6 +22,7 @@ from settebello.errors import CheckpointError
 from settebello.game import GAMES, get_game
 from settebello.information import Information
 from settebello.opponents.compiled import check_game, check_rows, check_turn, seed_or_entropy
+from settebello.opponents.inputs import inputs_of
 from settebello.options import check_real
 
 FORMAT: Final = 1
@@ -110,7 +111,7 @@ def check_fits(folder: Path, manifest: Mapping[str, Any], game: str) -> None:
             f"checkpoint {folder}: trained on {game} version {reprlib.repr(manifest['environment_version'])} (settebello "
             f"{manifest['settebello']}), this release plays version {here.version}; install that release, or train anew"
         )
-    if manifest["observation_spec_sha256"] != here.spec_hash():
+    if manifest["observation_spec_sha256"] != inputs_of(found).spec_hash():
         raise CheckpointError(
             f"checkpoint {folder}: trained on other observations of {game} (settebello {manifest['settebello']}) than "
             "this release gives; install that release, or train anew"
@@ -181,7 +182,8 @@ def read_weights(folder: Path, manifest: Mapping[str, Any], part: str = "weights
             f"checkpoint {folder}: {MANIFEST} gives hidden={reprlib.repr(hidden)}, expected a list of layer widths from 1 to "
             f"{MAX_WIDTH}; {START_ANEW}"
         )
-    sizes = itertools.pairwise([game.state_size if part == "critic" else game.obs_size, *widths])
+    inputs = inputs_of(game.id)
+    sizes = itertools.pairwise([inputs.size(critic=part == "critic"), *widths])
     layers = {f"trunk.{k}": (outputs, inputs) for k, (inputs, outputs) in enumerate(sizes)}
     if part == "weights":
         layers["policy"] = (game.num_actions, widths[-1])
@@ -202,7 +204,7 @@ def read_weights(folder: Path, manifest: Mapping[str, Any], part: str = "weights
             raise CheckpointError(
                 f"checkpoint {folder}: weights {name!r} hold values that are not finite numbers; {START_ANEW}"
             )
-    low, high = game.bounds(state=part == "critic")
+    low, high = inputs.bounds(critic=part == "critic")
     reach = np.maximum(np.abs(low.astype(np.float32)), np.abs(high.astype(np.float32))) * input_scale(high)
     for head in ("policy", "value") if part == "weights" else ("value",):
         _check_reach(folder, layers_to(weights, head), reach)
@@ -276,7 +278,8 @@ class ExportedOpponent:
         settled = config.get("exact_endings") is True and config.get("episode") == "deal"
         self.exact_endings = settled and self.game == "tressette-2p"
         self._layers = layers_to(weights, "policy")
-        self._scale = input_scale(of.bounds()[1])
+        self._inputs = inputs_of(of.id)
+        self._scale = input_scale(self._inputs.bounds()[1])
 
     def reseed(self, seed: int | None) -> None:
         """Start the random stream anew.
@@ -297,16 +300,16 @@ class ExportedOpponent:
         more += f", temperature {self.temperature:g}" if self.temperature else ""
         return f"<exported opponent for {self.game} from {str(self.folder)!r}, hidden layers {list(self.hidden)}{more}>"
 
-    def logits(self, observation: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
-        """Logits float32 ``(n, num_actions)``, not yet masked, of observations int8 ``(n, obs_size)``."""
-        hidden = observation.astype(np.float32) * self._scale
+    def logits(self, rows: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
+        """Logits float32 ``(n, num_actions)``, not yet masked, of rows int8 ``(n, size)`` as its input is."""
+        hidden = rows.astype(np.float32) * self._scale
         for weight, bias in self._layers[:-1]:
             hidden = np.maximum(_rows_times(weight, hidden) + bias, 0)
         weight, bias = self._layers[-1]
         return _rows_times(weight, hidden) + bias
 
-    def _choose(self, observation: npt.NDArray[np.int8], mask: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
-        scores: npt.NDArray[Any] = np.where(mask != 0, self.logits(observation), -np.inf)
+    def _choose(self, rows: npt.NDArray[np.int8], mask: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+        scores: npt.NDArray[Any] = np.where(mask != 0, self.logits(rows), -np.inf)
         if self.temperature > 0:  # the Gumbel-max trick: the highest is a draw from the softmax, and nothing is divided
             scores = scores + self.temperature * self._rng.gumbel(size=scores.shape)
         best: npt.NDArray[np.int64] = scores.argmax(axis=1).astype(np.int64)
@@ -326,7 +329,7 @@ class ExportedOpponent:
             best = ending_action(information)
             if best >= 0:
                 return best
-        return int(self._choose(information.observation()[None], information.action_mask()[None])[0])
+        return int(self._choose(self._inputs.of_information(information)[None], information.action_mask()[None])[0])
 
     def act_batch(self, batch: BatchEnv, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
         """An action for the seat to move of each of these rows.
@@ -344,7 +347,7 @@ class ExportedOpponent:
         check_game(self.game, batch.game)
         chosen = check_rows(batch, rows)
         if not self.exact_endings:
-            return self._choose(batch.observation[chosen], batch.action_mask[chosen])
+            return self._choose(self._inputs.of_batch(batch, chosen), batch.action_mask[chosen])
         from settebello.endings import solve_or_choose
 
         return solve_or_choose(batch, chosen, self._choose)

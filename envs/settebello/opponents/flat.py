@@ -201,10 +201,20 @@ def look_one_ahead(
     policy: Any,
     actions: Any,
     states: Any,
+    horizon: int,
+    utility: Any,
+    outcomes: Any,
     word: Any,
 ) -> None:
-    """Put into ``states[w * len(actions) + k]`` the w-th sampled world after the k-th action; see ``draw_world``."""
+    """Put into ``states[w * len(actions) + k]`` the w-th sampled world after the k-th action; see ``draw_world``.
+
+    Args:
+        horizon: see ``play_out``; 0: nothing is played out.
+        utility: see ``play_out``.
+        outcomes: float64 ``(len(states),)``, filled with what play-outs by the policy from there are worth to the seat's side.
+    """
     prepare(known[0], seat, tables[0])
+    sign = 1.0 if seat % 2 == 0 else -1.0
     place = np.int64(0)
     for _ in range(worlds):
         word = draw_world(known, seat, tries, doubt, policy, tables, scratch, word)
@@ -212,6 +222,9 @@ def look_one_ahead(
             states[place] = scratch[WORLD]
             states[place]["single_deal"] = 1
             step(states[place], actions[k])
+            if horizon > 0:
+                scratch[PLAYED] = scratch[WORLD]
+                outcomes[place] = sign * play_out(scratch[PLAYED], actions[k], policy, horizon, utility, word)
             place += 1
 
 

@@ -4,7 +4,8 @@ The policy is what self-play arrived at. What it would play is checked against w
 each action in worlds that agree with what the seat knows. The critic has learnt what comes of a position when all play on by
 the policy, and that sees no hidden cards: so its mean over worlds estimates the worth of the action itself, not what those who
 see everything would make of it, and a step from the policy towards it improves on the policy (Sutton and Barto 2018,
-"Reinforcement learning", section 4.2).
+"Reinforcement learning", section 4.2). Play-outs by "medium" in the same worlds err in other ways than the critic; the mean of
+both errs less than either.
 """
 
 import dataclasses
@@ -19,8 +20,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from settebello.bazzica.state import NUM_HANDS
 from settebello.errors import CheckpointError, OptionError
-from settebello.game import GAMES
 from settebello.opponents.compiled import policy
 from settebello.opponents.exported import (
     MANIFEST,
@@ -33,9 +34,11 @@ from settebello.opponents.exported import (
     read_weights,
 )
 from settebello.opponents.flat import NO_VALUE, critic_rows, look_one_ahead, only_world, show_known
+from settebello.opponents.inputs import inputs_of
 from settebello.opponents.search import MAX_TRIES, SearchOpponent
 from settebello.opponents.shipped import shipped_folder
 from settebello.options import check_int, check_real
+from settebello.utility import POINT_UTILITY
 
 MAX_WORLDS: Final = 1000  # all at once: what comes of each action in each is some ten kilobytes
 WITHOUT_CRITIC: Final = "with worlds=0 it plays by the policy alone"
@@ -49,6 +52,9 @@ class HardParameters:
         worlds: the budget: in so many worlds each action is looked at; 0: the policy network alone (and exact endings).
         tries, doubt: see ``SearchParameters``.
         prior: points of the deal that an action gains for each factor e by which the policy prefers it.
+        playouts: share of the judgement of an action that comes from play-outs by "medium" in the same worlds; the critic's is
+            the rest.
+        horizon: of these play-outs, see ``SearchParameters``.
         folder: of a training run or an exported one, or its manifest; kept as an absolute path. "": the one that comes with
             settebello.
     """
@@ -57,6 +63,8 @@ class HardParameters:
     tries: int = 4
     doubt: float = 0.5
     prior: float = 0.2
+    playouts: float = 0.5
+    horizon: int = 1
     folder: str = ""
 
     budget: ClassVar[str] = "worlds"
@@ -67,6 +75,8 @@ class HardParameters:
         object.__setattr__(self, "worlds", check_int("worlds", self.worlds, 0, MAX_WORLDS))
         object.__setattr__(self, "tries", check_int("tries", self.tries, 1, MAX_TRIES))
         object.__setattr__(self, "doubt", check_real("doubt", self.doubt, 0.0, 1.0))
+        object.__setattr__(self, "playouts", check_real("playouts", self.playouts, 0.0, 1.0))
+        object.__setattr__(self, "horizon", check_int("horizon", self.horizon, 1, NUM_HANDS))
         object.__setattr__(self, "prior", check_real("prior", self.prior, 0.0, 1000.0))
         if not isinstance(self.folder, str | os.PathLike):
             raise OptionError(f"folder={self.folder!r}: expected the path of a training run, as in './runs/first'")
@@ -106,7 +116,7 @@ def _network(game: str, folder: Path, part: str, files: tuple[tuple[str, int, in
     """The policy ("weights") or the critic in a folder. ``files``, as they are now: changed ones are read anew."""
     weights = read_weights(folder, read_manifest(folder), part)
     critic = part == "critic"
-    return Network(weights, "value" if critic else "policy", GAMES[game].bounds(state=critic)[1])
+    return Network(weights, "value" if critic else "policy", inputs_of(game).bounds(critic=critic)[1])
 
 
 def _files(folder: Path) -> tuple[tuple[str, int, int], ...]:
@@ -176,6 +186,7 @@ class HardOpponent(SearchOpponent):
         if self.parameters.worlds:
             self._points = _points(self.folder, manifest)
             self._critic = _network(of.id, self.folder, "critic", files)
+        self._inputs = inputs_of(of.id)
         self._row = np.zeros((1, of.obs_size), np.int8)
         self._mask = np.zeros((1, of.mask_size), np.int8)
         self._states = np.zeros(0, of.dtype)
@@ -188,8 +199,9 @@ class HardOpponent(SearchOpponent):
         if self._is_open(record[0]):
             return self._play_known(only_world(record, seat, self._tables, self._scratch, word), word)
         show_known(record, seat, self._row[0], self._row.view(np.uint64)[0], self._mask.view(np.uint64)[0])
+        shown = self._inputs.with_hints(self._row, record, np.zeros(1, np.int64))
         actions = np.flatnonzero(self._mask[0])
-        logits = self._policy(self._row)[0, actions].astype(np.float64)
+        logits = self._policy(shown)[0, actions].astype(np.float64)
         self._values[:] = NO_VALUE
         if own.worlds == 0:
             self._values[actions] = np.nan
@@ -207,14 +219,16 @@ class HardOpponent(SearchOpponent):
             self._states = np.zeros(count, self._game.dtype)
         states = self._states[:count]
         sampling = (own.worlds, own.tries, own.doubt, self._tables, self._scratch, policy(self.game, "medium"))
-        look_one_ahead(record, seat, *sampling, actions, states, word)
-        worth, known = np.zeros(count), np.zeros(count, np.bool_)
+        worth, outcomes, known = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_)
+        horizon = own.horizon if own.playouts > 0 else 0
+        look_one_ahead(record, seat, *sampling, actions, states, horizon, POINT_UTILITY, outcomes, word)
         self._exact.leaf_values(states, seat, self._memory, worth, known)
         places = np.flatnonzero(~known)
         if len(places):
             rows, seats = np.zeros((len(places), self._game.state_size), np.int8), np.zeros(len(places), np.int64)
             critic_rows(states, places, rows, rows.view(np.uint64), seats)
-            expected = self._points * self._critic(rows)[:, 0].astype(np.float64)
+            expected = self._points * self._critic(self._inputs.with_hints(rows, states, places))[:, 0].astype(np.float64)
             worth[places] += np.where(seats % 2 == seat % 2, expected, -expected)
+            worth[places] += own.playouts * (outcomes[places] - worth[places])
         mean: npt.NDArray[np.float64] = worth.reshape(own.worlds, len(actions)).mean(axis=0)
         return mean

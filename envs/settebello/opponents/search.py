@@ -20,7 +20,7 @@ from settebello.opponents.flat import NUM_SCRATCH, flat_search, hash_record, onl
 from settebello.opponents.tree import new_tree, tree_search
 from settebello.options import check_choice, check_int, check_real, near_name
 from settebello.saved import unpack
-from settebello.utility import MAX_POINTS
+from settebello.utility import MAX_POINTS, POINT_UTILITY
 
 MAX_COUNT: Final = 1_000_000
 MAX_TRIES: Final = 1000
@@ -29,9 +29,6 @@ MATCH_SCALE: Final = 20.0  # winning a match is worth about as many points of a 
 ENDING_CARDS: Final = 10  # two-player endings with more in hand (hand_size above 10) take too long to solve
 CALIBRATION_SEED: Final = 7
 CALIBRATION_GAMES: Final = 4
-
-_POINTS = np.arange(MAX_POINTS + 1, dtype=np.float64)
-_POINT_UTILITY: Final = _POINTS[:, None] - _POINTS
 
 
 @functools.lru_cache(maxsize=256)
@@ -217,7 +214,7 @@ class Lookahead:
 
     def _utility(self, state: Any) -> npt.NDArray[np.float64]:
         if not self._for_match(state):
-            return _POINT_UTILITY
+            return POINT_UTILITY
         first, second = (int(state["score"][side]) - int(state["deal_points"][side]) for side in range(2))
         napoletana = self._game.id != "bazzica" and bool(state["napoletana"])
         return _match_utility(self.game, int(state["target"]), napoletana, int(state["dealer"]) % 2, first, second)
