@@ -201,7 +201,7 @@ def look_one_ahead(
     policy: Any,
     actions: Any,
     states: Any,
-    horizon: int,
+    plays_out: bool,
     utility: Any,
     outcomes: Any,
     word: Any,
@@ -209,9 +209,9 @@ def look_one_ahead(
     """Put into ``states[w * len(actions) + k]`` the w-th sampled world after the k-th action; see ``draw_world``.
 
     Args:
-        horizon: see ``play_out``; 0: nothing is played out.
+        plays_out: whether each is played out by the policy, in bazzica for the rest of the hand.
         utility: see ``play_out``.
-        outcomes: float64 ``(len(states),)``, filled with what play-outs by the policy from there are worth to the seat's side.
+        outcomes: float64 ``(len(states),)``, filled with what the play-outs are worth to the seat's side.
     """
     prepare(known[0], seat, tables[0])
     sign = 1.0 if seat % 2 == 0 else -1.0
@@ -222,9 +222,9 @@ def look_one_ahead(
             states[place] = scratch[WORLD]
             states[place]["single_deal"] = 1
             step(states[place], actions[k])
-            if horizon > 0:
+            if plays_out:
                 scratch[PLAYED] = scratch[WORLD]
-                outcomes[place] = sign * play_out(scratch[PLAYED], actions[k], policy, horizon, utility, word)
+                outcomes[place] = sign * play_out(scratch[PLAYED], actions[k], policy, 1, utility, word)
             place += 1
 
 

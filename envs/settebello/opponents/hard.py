@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from settebello.bazzica.state import NUM_HANDS
 from settebello.errors import CheckpointError, OptionError
 from settebello.opponents.compiled import policy
 from settebello.opponents.exported import (
@@ -40,8 +39,10 @@ from settebello.opponents.shipped import shipped_folder
 from settebello.options import check_int, check_real
 from settebello.utility import POINT_UTILITY
 
+# What is best is not the same in each game: bazzica's critic has little to add to play-outs, which are far quicker there.
+GAME_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"bazzica": {"worlds": 64, "tries": 4, "playouts": 1.0}}
 MAX_WORLDS: Final = 1000  # all at once: what comes of each action in each is some ten kilobytes
-WITHOUT_CRITIC: Final = "with worlds=0 it plays by the policy alone"
+WITHOUT_CRITIC: Final = "with worlds=0 it plays by the policy alone, with playouts=1 by policy and play-outs"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,21 +51,20 @@ class HardParameters:
 
     Attributes:
         worlds: the budget: in so many worlds each action is looked at; 0: the policy network alone (and exact endings).
-        tries, doubt: see ``SearchParameters``.
+            64 in bazzica.
+        tries, doubt: see ``SearchParameters``; ``tries`` is 4 in bazzica.
         prior: points of the deal that an action gains for each factor e by which the policy prefers it.
         playouts: share of the judgement of an action that comes from play-outs by "medium" in the same worlds; the critic's is
-            the rest.
-        horizon: of these play-outs, see ``SearchParameters``.
+            the rest. With 1, as in bazzica, the critic is not asked.
         folder: of a training run or an exported one, or its manifest; kept as an absolute path. "": the one that comes with
             settebello.
     """
 
     worlds: int = 32
-    tries: int = 4
+    tries: int = 16
     doubt: float = 0.5
     prior: float = 0.2
     playouts: float = 0.5
-    horizon: int = 1
     folder: str = ""
 
     budget: ClassVar[str] = "worlds"
@@ -76,7 +76,6 @@ class HardParameters:
         object.__setattr__(self, "tries", check_int("tries", self.tries, 1, MAX_TRIES))
         object.__setattr__(self, "doubt", check_real("doubt", self.doubt, 0.0, 1.0))
         object.__setattr__(self, "playouts", check_real("playouts", self.playouts, 0.0, 1.0))
-        object.__setattr__(self, "horizon", check_int("horizon", self.horizon, 1, NUM_HANDS))
         object.__setattr__(self, "prior", check_real("prior", self.prior, 0.0, 1000.0))
         if not isinstance(self.folder, str | os.PathLike):
             raise OptionError(f"folder={self.folder!r}: expected the path of a training run, as in './runs/first'")
@@ -169,10 +168,11 @@ class HardOpponent(SearchOpponent):
     Raises:
         OptionError: unknown game, or the seed is not a whole number in 0..2**63-1.
         CheckpointError: the networks are missing, damaged, or of another game, version or observation; or there is no critic
-            that tells points of the deal, and worlds is not 0.
+            that tells points of the deal, and it would be asked.
     """
 
     level = "hard"
+    game_defaults = GAME_DEFAULTS
     parameters_type: ClassVar[Any] = HardParameters
 
     def __init__(self, game: str, seed: int | None = None, parameters: Any = None) -> None:
@@ -183,7 +183,7 @@ class HardOpponent(SearchOpponent):
         check_fits(self.folder, manifest, of.id)
         files = _files(self.folder)
         self._policy = _network(of.id, self.folder, "weights", files)
-        if self.parameters.worlds:
+        if self.parameters.worlds and self.parameters.playouts < 1:
             self._points = _points(self.folder, manifest)
             self._critic = _network(of.id, self.folder, "critic", files)
         self._inputs = inputs_of(of.id)
@@ -220,11 +220,12 @@ class HardOpponent(SearchOpponent):
         states = self._states[:count]
         sampling = (own.worlds, own.tries, own.doubt, self._tables, self._scratch, policy(self.game, "medium"))
         worth, outcomes, known = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_)
-        horizon = own.horizon if own.playouts > 0 else 0
-        look_one_ahead(record, seat, *sampling, actions, states, horizon, POINT_UTILITY, outcomes, word)
+        look_one_ahead(record, seat, *sampling, actions, states, own.playouts > 0, POINT_UTILITY, outcomes, word)
         self._exact.leaf_values(states, seat, self._memory, worth, known)
         places = np.flatnonzero(~known)
-        if len(places):
+        if own.playouts == 1:
+            worth[places] = outcomes[places]
+        elif len(places):
             rows, seats = np.zeros((len(places), self._game.state_size), np.int8), np.zeros(len(places), np.int64)
             critic_rows(states, places, rows, rows.view(np.uint64), seats)
             expected = self._points * self._critic(self._inputs.with_hints(rows, states, places))[:, 0].astype(np.float64)

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
@@ -121,10 +122,11 @@ class Lookahead:
 
     level: ClassVar[str]
     parameters_type: ClassVar[Any]
+    game_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # by game, where they are not those of the type
 
     def __init__(self, game: str, seed: int | None = None, parameters: Any = None) -> None:
         self._game = get_game(game)
-        self.parameters = self.parameters_type() if parameters is None else parameters
+        self.parameters = self._defaults(self._game.id) if parameters is None else parameters
         self.reseed(seed)
         self._tables = self._game.new_tables()
         self._scratch = np.zeros(NUM_SCRATCH, self._game.dtype)
@@ -153,7 +155,7 @@ class Lookahead:
                 raise OptionError(
                     f"unknown parameter {name!r} of level {cls.level!r}{hint} (parameters: budget_ms, {', '.join(names)})"
                 )
-        opponent = cls(game, seed, cls.parameters_type(**parameters))
+        opponent = cls(game, seed, cls._defaults(game, **parameters))
         if budget_ms is not None:
             check_real("budget_ms", budget_ms, 0.001, MAX_BUDGET_MS)
             count = opponent.parameters.budget
@@ -161,6 +163,11 @@ class Lookahead:
                 raise OptionError(f"budget_ms={budget_ms!r} and {count}={parameters[count]!r}: give one of them")
             opponent.parameters = opponent._with_budget(opponent._count_within(budget_ms / 1000))
         return opponent
+
+    @classmethod
+    def _defaults(cls, game: str, /, **parameters: Any) -> Any:
+        """Parameters for a game, those that are not given as they are best there."""
+        return cls.parameters_type(**{**cls.game_defaults.get(get_game(game).id, {}), **parameters})
 
     @property
     def game(self) -> str:
@@ -170,7 +177,7 @@ class Lookahead:
     @property
     def spec(self) -> str:
         """Text from which ``from_spec`` makes one with the same parameters."""
-        default = self.parameters_type()
+        default = self._defaults(self.game)
         given = dataclasses.asdict(self.parameters).items()
         named = [f"{name}={value}" for name, value in given if value != getattr(default, name) or name == default.budget]
         return f"{self.level}:{','.join(named)}"
