@@ -126,6 +126,10 @@ def write_curve(path: Path, curve: Sequence[Mapping[str, Any]], config: TrainCon
         axes.fill_between(minutes, low, high, alpha=0.25, color=f"C{k}", linewidth=0)
         points = [result["points_per_deal"] for result in results]
         axes.plot(minutes, points, color=f"C{k}", marker="o", markersize=4, label=f"against {level}")
+    learnt = [result["ci95"] for point in curve[1:] for result in point["against"].values()]
+    if learnt:  # the untrained network is far below all that follows, which would be a flat line
+        lowest, highest = min(0.0, *(low for low, _ in learnt)), max(0.0, *(high for _, high in learnt))
+        axes.set_ylim(bottom=max(axes.get_ylim()[0], lowest - 0.2 * (highest - lowest)))
     axes.legend(loc="lower right")
     axes.set_xlabel("minutes of training")
     axes.set_ylabel("points per deal\n(mirrored deals, 95% interval)")
