@@ -21,8 +21,10 @@ from settebello import BatchEnv  # noqa: E402
 from settebello.arena import ARENA_SEEDS, ArenaError, DuelResult, duel  # noqa: E402
 from settebello.endings import ending_actions  # noqa: E402
 from settebello.errors import OptionError, SettebelloError  # noqa: E402
+from settebello.opponents.exported import read_manifest  # noqa: E402
 from settebello.opponents.inputs import inputs_of  # noqa: E402
 from settebello.opponents.playouts import playout_values  # noqa: E402
+from settebello.opponents.shipped import shipped_folder  # noqa: E402
 from settebello_training import (  # noqa: E402
     CheckpointError,
     NetworkOpponent,
@@ -1063,6 +1065,15 @@ def test_a_short_run_beats_random(game: str) -> None:
     assert result.ci95[0] > 1.0, result
     assert result.win_rate > 0.6
     assert result.illegal_moves == (0, 0)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_settings_of_shipped_runs_are_kept(game: str) -> None:
+    folder = shipped_folder(game)
+    config, trained = TrainConfig.from_file(folder.with_suffix(".json")), load_checkpoint(folder).config
+    other = {name for name, value in config.to_dict().items() if value != trained.to_dict()[name]}
+    assert other <= {"minutes", "decisions", "threads", "checkpoint_minutes"}  # there decisions are the budget, on any machine
+    assert config.decisions == read_manifest(folder)["progress"]["decisions"]
 
 
 # --- networks that treat equal suits alike ---------------------------------------------------------------------------------

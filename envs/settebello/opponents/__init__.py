@@ -43,8 +43,7 @@ def load(game: str, level: str | os.PathLike[str], seed: int | None = None, **pa
     easy     plausible cards; forgets what is out and errs often
     medium   what good club players know: counts cards, guards aces, works with its partner
     search   samples worlds that agree with what it knows and plays them out; exact where the game is open
-    hard     learned by self-play; looks ahead in sampled worlds; exact where the game is open; so far better than
-             ``search`` in two-player Tressette only
+    hard     learned by self-play; looks ahead in sampled worlds; exact where the game is open
     cheat    sees all cards; for the arena only, as a ceiling
     ======== ======================================================================================================
 
