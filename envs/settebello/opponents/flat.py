@@ -55,6 +55,30 @@ def best_action(values: Any, expected: int) -> int:
 
 
 @kernel
+def best_by_play_out(states: Any, values: Any, policy: Any, utility: Any, word: Any) -> int:
+    """The action of the highest value for the first of full records; between equals the one that brings most in a play-out by a
+    policy, then what the policy plays.
+
+    Against perfect play equals are equal; against anybody else they need not be.
+    """
+    state = states[0]
+    expected = np.int64(call(policy, state, word))
+    highest = values.max()
+    sign = 1.0 if state["turn"] % 2 == 0 else -1.0
+    played = states[:1].copy()
+    best = np.int64(-1)
+    most = 0.0
+    for action in range(len(values)):
+        if values[action] == highest:
+            played[0] = state
+            outcome = sign * play_out(played[0], action, policy, 1, utility, word)
+            if best < 0 or outcome > most or (outcome == most and action == expected):
+                best = np.int64(action)
+                most = outcome
+    return best
+
+
+@kernel
 def only_world(known: Any, seat: int, tables: Any, scratch: Any, word: Any) -> Any:
     """The one world that agrees with a redacted record of an open game, in an array of records that begins with it."""
     prepare(known[0], seat, tables[0])

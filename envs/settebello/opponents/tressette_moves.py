@@ -7,7 +7,7 @@ import numpy as np
 from settebello.cards import NUM_CARDS
 from settebello.game import prepare
 from settebello.jit import call, kernel
-from settebello.opponents.flat import NO_VALUE, WORLD, best_action, draw_world
+from settebello.opponents.flat import NO_VALUE, WORLD, best_action, best_by_play_out, draw_world
 from settebello.tressette.open_hands import open_values
 from settebello.tressette.rules import all_thirds, side_of
 from settebello.tressette.solver import ending_value, ending_values, is_ending
@@ -30,7 +30,7 @@ def thirds_worth(state: Any, seat: int, own: int, total: int, utility: Any) -> f
 def choose_known(states: Any, seat: int, memory: Any, utility: Any, policy: Any, values: Any, word: Any) -> int:
     """The best card in the first of full records: of two players with no stock left, or of four players, all hands open.
 
-    Between cards that are worth the same, what the policy plays, if it is one of them.
+    Between cards that are worth the same, see ``best_by_play_out``.
     """
     state = states[0]
     thirds = np.empty(NUM_CARDS, np.int64)
@@ -43,7 +43,7 @@ def choose_known(states: Any, seat: int, memory: Any, utility: Any, policy: Any,
         values[card] = NO_VALUE
         if (state["legal"] >> card) & 1:
             values[card] = thirds_worth(state, seat, thirds[card], total, utility)
-    return best_action(values, call(policy, state, word))
+    return best_by_play_out(states, values, policy, utility, word)
 
 
 @kernel
