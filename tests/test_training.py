@@ -20,6 +20,7 @@ from settebello import GAMES as SETTEBELLO_GAMES  # noqa: E402
 from settebello import BatchEnv  # noqa: E402
 from settebello.arena import ARENA_SEEDS, ArenaError, DuelResult, duel  # noqa: E402
 from settebello.endings import ending_actions  # noqa: E402
+from settebello.equity import VARIANTS, batch_equity, match_equity  # noqa: E402
 from settebello.errors import OptionError, SettebelloError  # noqa: E402
 from settebello.opponents.exported import read_manifest  # noqa: E402
 from settebello.opponents.inputs import inputs_of  # noqa: E402
@@ -662,6 +663,7 @@ def test_schedules_follow_the_budget() -> None:
         {"pool_share": 0.5, "pool_levels": ["easy"], "pool_size": 2, "pool_interval": 1, "average": 0.9, "keep_best": True},
         {"critic": "own", "guide_coef": 0.5, "guide_decisions": 250},
         {"guide_decisions": 1000},
+        {"episode": "match", "reward": "equity", "reward_scale": 1.0, "options": {"target": 3}},
     ],
 )
 def test_resume_continues_as_if_nothing_had_happened(game: str, settings: dict[str, Any], tmp_path: Path) -> None:
@@ -1222,6 +1224,39 @@ def test_guide_losses_by_hand() -> None:
     assert losses.total.item() == pytest.approx(losses.policy.item() + 0.5 * 1.0)
     perfect = torch.tensor([[2.0, -2.0, 5.0], [7.0, 7.0, 0.0]])
     assert worth_loss(perfect, torch.zeros(2), batch, temperature=0.5, vf_coef=0.5).total.item() == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(("game", "napoletana"), VARIANTS)
+def test_rewards_of_a_match_add_up_to_its_result(game: str, napoletana: bool) -> None:
+    options: dict[str, Any] = {"target": 12} | ({"napoletana": True} if napoletana else {})
+    config = tiny(game, episode="match", reward="equity", reward_scale=1.0, options=options, num_envs=16, rollout_steps=60)
+    trainer = Trainer(config)
+    start = batch_equity(trainer.env)
+    expected = [
+        match_equity(game, 0, 0, int(dealer) % 2, 12, napoletana=napoletana) for dealer in trainer.env._states["dealer"]
+    ]
+    np.testing.assert_allclose(start, expected)
+    gathered, open_rows, moved = np.zeros(16), set(range(16)), 0
+    for _ in range(20):
+        trainer.update()
+        for row in range(trainer.env.num_seats, trainer.rollout.rows):
+            reward, done = trainer.rollout.reward[row], trainer.rollout.done[row]
+            np.testing.assert_array_equal(reward[:, 0], -reward[:, 1])
+            gathered += reward[:, 0]
+            moved += int((reward[:, 0] != 0).sum())
+            for i in open_rows.intersection(np.flatnonzero(done).tolist()):  # its first match
+                result = gathered[i] / 2 + start[i]
+                assert min(abs(result), abs(result - 1)) < 1e-5
+                open_rows.remove(i)
+        if not open_rows:
+            break
+    assert not open_rows
+    assert 16 <= moved < 16 * 60 * 4  # most steps count nothing
+
+
+def test_equity_is_of_matches() -> None:
+    with pytest.raises(OptionError, match="reward='equity', episode='deal': expected episode='match'"):
+        tiny(reward="equity")
 
 
 def test_averaged_weights_are_what_is_exported() -> None:

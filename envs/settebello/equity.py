@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from settebello.batch import BatchEnv
 from settebello.errors import OptionError
 from settebello.game import get_game
 from settebello.options import check_choice, check_int
@@ -117,6 +118,25 @@ def match_equity(game: str, score_a: int, score_b: int, dealer: int, target: int
         return float(score_a > score_b)
     scores = min(score_a, target), min(score_b, target)  # level scores past the target are all alike
     return float(equity_table(game, target, napoletana)[dealer][scores])
+
+
+def batch_equity(batch: BatchEnv) -> npt.NDArray[np.float64]:
+    """Probability of each row's match to be won by side 0, at the start of the deal on the table, between equal players.
+
+    Points that count at once (Tressette's napoletane) are in the score, as if the deal had begun with them.
+
+    Args:
+        batch: matches under the default options but for ``target`` and ``napoletana``.
+
+    Returns:
+        float64 ``(N,)``.
+    """
+    states = batch._states
+    napoletana = batch.game != "bazzica" and bool(states[0]["napoletana"])
+    target = int(states[0]["target"])
+    first, second = np.minimum(states["score"], target).T
+    chances: npt.NDArray[np.float64] = equity_table(batch.game, target, napoletana)[states["dealer"] % 2, first, second]
+    return chances
 
 
 def deal_utility(

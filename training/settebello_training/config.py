@@ -32,7 +32,8 @@ class TrainConfig:
         minutes: budget in minutes of wall-clock time of the training loop, or None.
         decisions: budget in decisions (one move of one seat), or None. With both, the one reached first ends the run.
         episode: "deal" or "match", as the environment's option.
-        reward: "points" or "win", as the environment's option.
+        reward: "points" or "win", as the environment's option; "equity", for matches: each deal is worth twice what it adds to
+            the chance to win the match (``settebello.match_equity``), so that a match is worth about -1 to 1 (reward_scale=1).
         options: further options of the game, for example ``{"napoletana": True}``.
         reward_scale: factor on rewards, so that returns are about -1..1.
         num_envs: games played side by side; several processes share them, so it is a multiple of their number.
@@ -144,6 +145,8 @@ class TrainConfig:
         if not hidden or not all(type(width) is int and 1 <= width <= MAX_WIDTH for width in hidden):
             raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths from 1 to {MAX_WIDTH}")
         object.__setattr__(self, "hidden", hidden)
+        if self.reward == "equity" and self.episode != "match":
+            raise OptionError(f"reward='equity', episode={self.episode!r}: expected episode='match', whose chances it is about")
         if self.critic not in ("all", "own"):
             raise OptionError(f"critic={self.critic!r}: allowed are 'all', 'own'")
         for name in ("pool_levels", "curve_levels", "final_levels"):
@@ -213,7 +216,8 @@ class TrainConfig:
     @property
     def training_options(self) -> dict[str, Any]:
         """Arguments of the training BatchEnv."""
-        return dict(self.options) | {"episode": self.episode, "reward": self.reward}
+        reward = "points" if self.reward == "equity" else self.reward
+        return dict(self.options) | {"episode": self.episode, "reward": reward}
 
     @property
     def settles(self) -> bool:

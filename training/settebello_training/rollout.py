@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from settebello import BatchEnv
 from settebello.endings import settle_endings
+from settebello.equity import batch_equity
 from settebello.opponents.inputs import inputs_of
 from settebello.opponents.playouts import playout_values
 from settebello_training.advantage import Advantages
@@ -79,6 +80,15 @@ class Rollout:
 _CARRIED = ("observation", "mask", "worth", "action", "log_prob", "value", "valid", "collected")
 
 
+def _gain(env: BatchEnv, before: NDArray[np.float64], done: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Twice what a step added to each side's chance to win the match (N, sides): over a match they add up to its result, less
+    what was to be expected at its start (potential-based shaping; Ng, Harada and Russell 1999).
+    """
+    after = np.where(done, env.final_score[:, 0] > env.final_score[:, 1], batch_equity(env))
+    gain = 2 * (after - before)
+    return np.stack([gain, -gain], axis=1).astype(np.float32)
+
+
 def collect(
     rollout: Rollout,
     env: BatchEnv,
@@ -91,6 +101,7 @@ def collect(
     pool: Pool | None = None,
     settle: bool = False,
     guide_horizon: int = 0,
+    for_match: bool = False,
 ) -> int:
     """Fill the step rows with games in which the network plays all seats but the pool's; returns how many episodes ended.
 
@@ -104,6 +115,7 @@ def collect(
         critic: values with all hands in sight; None: the network's own.
         pool: plays one side of some games; its decisions are not kept. None: nobody does.
         guide_horizon: play each action out, see ``playout_values``; 0: do not.
+        for_match: rewards are not points but twice what a step adds to the chance to win the match.
         settle: two-player Tressette: deals end with their exact result once the stock is empty.
     """
     episodes, inputs = 0, inputs_of(env.game)
@@ -140,7 +152,10 @@ def collect(
                 with clock("pool"):
                     pool.act(env, rows, others, actions, generator)
             with clock("games"):
+                before = batch_equity(env) if for_match else None
                 reward, done = env.step(actions)
+                if before is not None:
+                    reward = _gain(env, before, done)
                 if settle:
                     settle_endings(env)  # writes into reward and done
                 np.multiply(reward, reward_scale, out=rollout.reward[row])

@@ -179,6 +179,7 @@ class Trainer:
             critic=self.critic,
             pool=pool,
             settle=config.settles,
+            for_match=config.reward == "equity",
             guide_horizon=config.guide_horizon if learns_worths or guide_coef else 0,
         )
         with self.clock("advantages"):
