@@ -24,6 +24,7 @@ def test_hints_by_the_slow_rules() -> None:
     places = {name: slice(start, stop) for name, start, stop, *_ in inputs.spec()}
     rng, env, medium = random.Random(5), make_env("bazzica"), CompiledOpponent("bazzica", "medium", 0)
     compared = chosen = choices = 0
+    estimated: set[int] = set()
     for seed in range(12):
         env.reset(seed=seed)
         for _ in range(60):
@@ -40,6 +41,9 @@ def test_hints_by_the_slow_rules() -> None:
             values = {card: baptised.get(card, card % 10 + 1) for card in range(40)}
             unseen = np.flatnonzero(hints["unseen"]).tolist()
             hand = snapshot["hands"][seat]
+            if all(action < 40 for action in information.legal_actions()):
+                assert hints["estimate"][action] == max(hints["estimate"][hand])  # what medium plays is what it thinks best
+                estimated.update(hints["estimate"][hand].tolist())
             for card in range(40):
                 found = {name: int(hints[name][card]) for name in ("takes", "takes_denari", "takes_sevens", "sweeps")}
                 left = {name: int(hints[name][card]) for name in ("can_take", "can_sweep")}
@@ -68,6 +72,8 @@ def test_hints_by_the_slow_rules() -> None:
     assert compared > 700
     assert chosen > 100
     assert choices > 20
+    assert len(estimated) > 60
+    assert min(estimated) < -10 < 10 < max(estimated)
 
 
 @pytest.mark.parametrize("game", GAME_IDS)
@@ -116,3 +122,5 @@ def test_play_outs_are_games_played_on_by_medium(game: str) -> None:
             batch.step(np.argmax(rng.random(batch.action_mask.shape) * batch.action_mask, axis=1))
     with pytest.raises(OptionError, match="seed="):
         playout_values(batch, np.arange(6), -1)
+    with pytest.raises(OptionError, match="horizon=0"):
+        playout_values(batch, np.arange(6), 1, horizon=0)

@@ -26,9 +26,15 @@ def test_blocks_were_found() -> None:
     assert len(BLOCKS) >= 5
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_run(script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", [str(script)])
+@pytest.mark.parametrize(
+    ("script", "argument"),
+    [*((path, None) for path in EXAMPLES), (ROOT / "examples/onnx_opponent.py", ROOT / "checkpoints/bazzica/policy.onnx")],
+    ids=lambda value: value and value.stem,
+)
+def test_examples_run(
+    script: Path, argument: Path | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(script), *([str(argument)] if argument else [])])
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out.strip()
 

@@ -123,10 +123,10 @@ def match_equity(game: str, score_a: int, score_b: int, dealer: int, target: int
 def batch_equity(batch: BatchEnv) -> npt.NDArray[np.float64]:
     """Probability of each row's match to be won by side 0, at the start of the deal on the table, between equal players.
 
-    Points that count at once (Tressette's napoletane) are in the score, as if the deal had begun with them.
+    What the deal has brought so far (Tressette's napoletane) is not looked at: it counts when the deal ends.
 
     Args:
-        batch: matches under the default options but for ``target`` and ``napoletana``.
+        batch: matches; of their options only ``target`` and ``napoletana`` are looked at.
 
     Returns:
         float64 ``(N,)``.
@@ -134,7 +134,8 @@ def batch_equity(batch: BatchEnv) -> npt.NDArray[np.float64]:
     states = batch._states
     napoletana = batch.game != "bazzica" and bool(states[0]["napoletana"])
     target = int(states[0]["target"])
-    first, second = np.minimum(states["score"], target).T
+    before = states["score"].astype(np.int64) - states["deal_points"]
+    first, second = np.minimum(before, target).T  # level scores past the target are all alike
     chances: npt.NDArray[np.float64] = equity_table(batch.game, target, napoletana)[states["dealer"] % 2, first, second]
     return chances
 

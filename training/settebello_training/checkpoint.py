@@ -76,7 +76,7 @@ def save_checkpoint(
         weights: the network's parameters by name.
         trainer: what resuming needs besides, by name.
         progress: plain values for the manifest: counters, evaluations.
-        critic: parameters by name of a network that values ``state()`` rows, for opponents that look ahead with it.
+        critic: parameters by name of a network that values critics' rows, for opponents that look ahead with it.
 
     Raises:
         CheckpointError: weights are not finite (the checkpoint that is there stays), or the folder cannot be written.

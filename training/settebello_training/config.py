@@ -47,8 +47,8 @@ class TrainConfig:
             both in training and in evaluations. Nothing elsewhere.
         guide_coef, guide_coef_end: weight of a second policy gradient, over all legal actions, whose worths come from playing
             each out in the game at hand by the rules of thumb of "medium"; 0: none.
-        guide_decisions: at first, for so many decisions, the policy's logits learn these worths, and nothing else; they count
-            towards the budget.
+        guide_decisions: at first, for so many decisions, the policy's logits learn these worths (and values are learnt) and
+            nothing else; they count towards the budget.
         guide_temperature: points that make an action e times as probable then.
         guide_horizon: bazzica: hands that are played out for it; the rest of the deal is estimated.
         pool_share: share of the games in which one side is played by one of the pool; 1 with a single level and pool_size 0:
@@ -145,6 +145,8 @@ class TrainConfig:
         if not hidden or not all(type(width) is int and 1 <= width <= MAX_WIDTH for width in hidden):
             raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths from 1 to {MAX_WIDTH}")
         object.__setattr__(self, "hidden", hidden)
+        if self.reward not in ("points", "win", "equity"):
+            raise OptionError(f"reward={self.reward!r}: allowed are 'points', 'win', 'equity'")
         if self.reward == "equity" and self.episode != "match":
             raise OptionError(f"reward='equity', episode={self.episode!r}: expected episode='match', whose chances it is about")
         if self.critic not in ("all", "own"):
@@ -156,6 +158,9 @@ class TrainConfig:
                 raise OptionError(f"{name}=[]: expected at least one opponent (evaluations=0 measures no curve)")
         if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
             raise OptionError(f"options={self.options!r}: expected the game's options by name")
+        other = sorted(set(self.options) - {"target", "napoletana"})
+        if self.reward == "equity" and other:
+            raise OptionError(f"reward='equity', options[{other[0]!r}]: chances are known for target and napoletana only")
         for name in OWN_OPTIONS:
             if name in self.options:
                 hint = "the trainer sets it" if name == "illegal" else f"set {name!r} beside options, not inside"

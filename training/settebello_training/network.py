@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from settebello.opponents.exported import input_scale
 from settebello.opponents.inputs import inputs_of
 
 # What an illegal action's logit becomes: so low that its probability is exactly 0 in float32, and finite, so that
@@ -221,8 +222,7 @@ def _suit_layer(layer: nn.Module) -> SuitLayer:
 
 def _scale(high: NDArray[Any]) -> Tensor:
     """What each element of a row is multiplied by: 1 over the most it can be, 0 where that is 0."""
-    bound = torch.tensor(np.asarray(high, np.float32))
-    return torch.where(bound > 0, 1 / bound.clamp(min=1), 0.0)
+    return torch.from_numpy(input_scale(np.asarray(high)))
 
 
 def _linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:

@@ -19,7 +19,7 @@ class Batch(NamedTuple):
     """Decisions to learn from, B of them.
 
     Attributes:
-        observation: (B, n) int8, or the ``state()`` rows that begin with it.
+        observation: (B, n) int8, rows for a policy or for a critic, see ``settebello.opponents.inputs``.
         mask: (B, A) int8.
         worth: (B, A) float32, of each action by play-outs, less the mean over the legal ones.
         action: (B,) int64.
@@ -170,7 +170,7 @@ def ppo_update(
         batch: this rank's decisions.
         generator: of the order of the decisions.
         clock: takes the time of network arithmetic.
-        critic: learns to value ``state()`` rows; None: there is none.
+        critic: learns to value critics' rows; None: there is none.
         ranks: who learns together: gradients are averaged over all their decisions.
         guide_coef: weight of ``guide_loss``, with worths in units of their standard deviation.
         worth_temperature: learn the worths, see ``worth_loss``, in place of a policy gradient; None: do not.

@@ -27,7 +27,7 @@ class Rollout:
         observation: (S+T, N, n) int8, of the seat that decides, as networks are shown it; for a critic that sees all hands,
             its row.
         mask: (S+T, N, A) int8.
-        worth: (S+T, N, A) float32, what play-outs say that each action is worth; all 0 without them.
+        worth: (S+T, N, A) float32, what play-outs say that each action is worth; means nothing where none were asked for.
         action: (S+T, N) int64.
         log_prob: (S+T, N) float32, of the action when it was drawn.
         value: (S+T, N) float32, of the network when the action was drawn.

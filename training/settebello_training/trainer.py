@@ -180,7 +180,7 @@ class Trainer:
             pool=pool,
             settle=config.settles,
             for_match=config.reward == "equity",
-            guide_horizon=config.guide_horizon if learns_worths or guide_coef else 0,
+            guide_horizon=config.guide_horizon if learns_worths or config.guide_coef or config.guide_coef_end else 0,
         )
         with self.clock("advantages"):
             advantages = own_turn_advantages(

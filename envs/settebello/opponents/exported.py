@@ -163,7 +163,7 @@ def read_weights(folder: Path, manifest: Mapping[str, Any], part: str = "weights
     """A network's weights by name.
 
     The layers are ``trunk.0``, ``trunk.1``, ..., ``policy`` and ``value``; each has ``.weight`` (outputs, inputs) and ``.bias``
-    (outputs,). The critic's input are ``state()`` rows, and it has no ``policy``.
+    (outputs,). What their input is, ``settebello.opponents.inputs`` tells; the critic has no ``policy``.
 
     Args:
         folder: where the checkpoint lies.

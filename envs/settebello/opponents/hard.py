@@ -1,6 +1,7 @@
 """The learned opponent: a policy network, corrected by a look one move ahead in sampled worlds, and exact play where it can be.
 
-The policy is what self-play arrived at. What it would play is checked against what a critic, which sees all hands, expects of
+The policy is what self-play arrived at (bazzica's: what play-outs by "medium" were worth in games that it played against
+itself). What it would play is checked against what a critic, which sees all hands, expects of
 each action in worlds that agree with what the seat knows. The critic has learnt what comes of a position when all play on by
 the policy, and that sees no hidden cards: so its mean over worlds estimates the worth of the action itself, not what those who
 see everything would make of it, and a step from the policy towards it improves on the policy (Sutton and Barto 2018,
@@ -47,15 +48,14 @@ WITHOUT_CRITIC: Final = "with worlds=0 it plays by the policy alone, with playou
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HardParameters:
-    """How the learned opponent thinks.
+    """How the learned opponent thinks. ``load`` puts other values in place of some of these in bazzica: see ``GAME_DEFAULTS``.
 
     Attributes:
         worlds: the budget: in so many worlds each action is looked at; 0: the policy network alone (and exact endings).
-            64 in bazzica.
-        tries, doubt: see ``SearchParameters``; ``tries`` is 4 in bazzica.
+        tries, doubt: see ``SearchParameters``.
         prior: points of the deal that an action gains for each factor e by which the policy prefers it.
         playouts: share of the judgement of an action that comes from play-outs by "medium" in the same worlds; the critic's is
-            the rest. With 1, as in bazzica, the critic is not asked.
+            the rest. With 1 the critic is not asked.
         folder: of a training run or an exported one, or its manifest; kept as an absolute path. "": the one that comes with
             settebello.
     """
@@ -154,8 +154,8 @@ class HardOpponent(SearchOpponent):
     """Plays by what self-play has taught a network, and looks ahead; see the top of this file.
 
     Where the game is open its play is perfect, as that of "search" is; in a match it looks at the score only there, elsewhere
-    at the points of the deal. What ``values`` says is there the mean of what the critic expects, NaN with worlds=0; it plays
-    the action whose value and policy together are best (``prior``).
+    at the points of the deal. What ``values`` says is there the mean of what critic and play-outs expect, NaN with worlds=0; it
+    plays the action whose value and policy together are best (``prior``).
 
     Args:
         game: id of the game.

@@ -6,11 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from settebello.batch import BatchEnv, check_seed
+from settebello.bazzica.state import NUM_HANDS
 from settebello.bits import advance, mix, seed_stream
 from settebello.game import get_game, play_out, write_mask
 from settebello.jit import kernel
 from settebello.opponents.compiled import check_rows, policy
 from settebello.opponents.flat import MAX_ACTIONS
+from settebello.options import check_int
 from settebello.utility import POINT_UTILITY
 
 
@@ -49,9 +51,9 @@ def playout_values(batch: BatchEnv, rows: npt.NDArray[np.integer[Any]], seed: in
         float32 ``(n, num_actions)``, points of the seat's side minus the other's; 0 where not legal.
 
     Raises:
-        OptionError: rows are not whole numbers in 0..N-1, or the seed is not in 0..2**63-1.
+        OptionError: rows are not whole numbers in 0..N-1, the seed is not in 0..2**63-1, or the horizon not in 1..6.
     """
-    game = get_game(batch.game)
+    game, horizon = get_game(batch.game), check_int("horizon", horizon, 1, NUM_HANDS)
     chosen = check_rows(batch, rows)
     values = np.zeros((len(chosen), game.num_actions), np.float32)
     scratch = np.zeros(1, game.dtype)
