@@ -387,7 +387,7 @@ def test_update_moves_towards_the_better_action() -> None:
 
 def small_network(game: str) -> PolicyValueNetwork:
     of = SETTEBELLO_GAMES[game]
-    return PolicyValueNetwork(of.bounds()[1], of.num_actions, (16,), torch.Generator().manual_seed(1))
+    return PolicyValueNetwork(inputs_of(game).bounds()[1], of.num_actions, (16,), torch.Generator().manual_seed(1))
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -400,7 +400,7 @@ def test_network_opponent_plays_what_the_network_prefers(game: str) -> None:
         rows = rng.permutation(16)[: rng.integers(1, 17)]
         actions = opponent.act_batch(batch, rows)
         with torch.inference_mode():
-            logits = network(torch.from_numpy(batch.observation))[0].numpy()
+            logits = network(torch.from_numpy(inputs_of(game).of_batch(batch)))[0].numpy()
         best = np.where(batch.action_mask != 0, logits, -np.inf).argmax(axis=1)
         assert actions.tolist() == best[rows].tolist()
         assert actions.tolist() == [opponent.act(batch.information(int(row), int(batch.seat[row]))) for row in rows]
@@ -610,7 +610,7 @@ def test_rollout_holds_what_the_environment_showed(game: str) -> None:
     rollout = trainer.rollout
     collect(rollout, trainer.env, trainer.network, trainer.generator, 0.5, Clock(), critic=trainer.critic)
     for row in range(trainer.env.num_seats, rollout.rows):
-        np.testing.assert_array_equal(rollout.observation[row], twin.state())
+        np.testing.assert_array_equal(rollout.observation[row], inputs_of(game).of_batch(twin, critic=True))
         np.testing.assert_array_equal(rollout.observation[row, :, : twin.obs_size], twin.observation)
         np.testing.assert_array_equal(rollout.mask[row], twin.action_mask)
         np.testing.assert_array_equal(rollout.seat[row], twin.seat)
@@ -619,7 +619,7 @@ def test_rollout_holds_what_the_environment_showed(game: str) -> None:
         np.testing.assert_array_equal(rollout.done[row], done)
     flat = torch.from_numpy(rollout.observation[trainer.env.num_seats :]).flatten(0, 1)
     with torch.inference_mode():
-        logits = trainer.network(flat[:, : twin.obs_size])[0]
+        logits = trainer.network(flat)[0]
         value = trainer.critic.values(flat)
     steps = slice(trainer.env.num_seats, None)
     log_probs = masked_log_probs(logits, torch.from_numpy(rollout.mask[steps]).flatten(0, 1))
