@@ -221,7 +221,7 @@ class TrainConfig:
     @property
     def training_options(self) -> dict[str, Any]:
         """Arguments of the training BatchEnv."""
-        reward = "points" if self.reward == "equity" else self.reward
+        reward = "win" if self.reward == "equity" else self.reward  # the trainer puts its own in place of it
         return dict(self.options) | {"episode": self.episode, "reward": reward}
 
     @property
