@@ -1,12 +1,11 @@
 """The learned opponent: a policy network, corrected by a look one move ahead in sampled worlds, and exact play where it can be.
 
 The policy is what self-play arrived at (bazzica's: what play-outs by "medium" were worth in games that it played against
-itself). What it would play is checked against what a critic, which sees all hands, expects of
-each action in worlds that agree with what the seat knows. The critic has learnt what comes of a position when all play on by
-the policy, and that sees no hidden cards: so its mean over worlds estimates the worth of the action itself, not what those who
-see everything would make of it, and a step from the policy towards it improves on the policy (Sutton and Barto 2018,
-"Reinforcement learning", section 4.2). Play-outs by "medium" in the same worlds err in other ways than the critic; the mean of
-both errs less than either.
+itself). What it would play is checked against what a critic, which sees all hands, expects of each action in worlds that agree
+with what the seat knows. The critic has learnt what comes of a position when all play on by the policy, and that sees no hidden
+cards: so its mean over worlds estimates the worth of the action itself, not what those who see everything would make of it, and
+a step from the policy towards it improves on the policy (Sutton and Barto 2018, "Reinforcement learning", section 4.2).
+Play-outs by "medium" in the same worlds err in other ways than the critic; the mean of both errs less than either in Tressette.
 """
 
 import dataclasses
