@@ -381,6 +381,20 @@ def test_refuses_damaged_files(folder: Path, part: str) -> None:
         load("tressette-2p", "hard", worlds=0, folder=folder)
 
 
+def test_refuses_a_critic_that_tells_equal_suits_apart(folder: Path) -> None:
+    """Its arithmetic counts on that: see ``settebello.opponents.critic``."""
+    weights = load_tensors((folder / PARTS["critic"]).read_bytes())
+    for name in weights:
+        changed = weights[name].copy()
+        changed.flat[0] += 0.1
+        replace(folder, "critic", save_tensors(weights | {name: changed}))
+        if name == "value.bias":  # of no suit
+            load("tressette-2p", "hard", worlds=1, folder=folder)
+        else:
+            refused(folder, "equal suits", worlds=(1, 2))
+    load("tressette-2p", "hard", worlds=0, folder=folder)
+
+
 def test_looks_ahead_with_a_critic_of_points_only(folder: Path) -> None:
     for name, value, words in (
         ("reward", "win", "reward='win', not 'points'"),

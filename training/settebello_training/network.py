@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from settebello.opponents.critic import suit_widths
 from settebello.opponents.exported import input_scale
 from settebello.opponents.inputs import inputs_of
 
 # What an illegal action's logit becomes: so low that its probability is exactly 0 in float32, and finite, so that
 # 0 * log(0) in the entropy is 0 and not NaN.
 ILLEGAL_LOGIT: Final = -1e9
-SUITS_AND_REST: Final = 5  # a layer's width has a fifth for each equal suit, and what is left for everything else
 
 
 class PolicyValueNetwork(nn.Module):
@@ -207,12 +207,6 @@ def exported_network(game: str, hidden: Sequence[int], weights: Mapping[str, Ten
     network = PolicyValueNetwork(of.bounds()[1], of.game.num_actions, hidden)
     network.load_state_dict({name: tensor.cpu() for name, tensor in weights.items()})
     return network
-
-
-def suit_widths(width: int, suits: int) -> tuple[int, int]:
-    """Features of each suit and of the rest in a hidden layer of a width."""
-    each = max(1, width // SUITS_AND_REST)
-    return each, max(1, width - suits * each)
 
 
 def _suit_layer(layer: nn.Module) -> SuitLayer:
