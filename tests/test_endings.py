@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from settebello import BatchEnv
-from settebello.endings import ending_action, ending_actions, settle_endings
+from settebello.endings import settle_endings
 from settebello.errors import OptionError
+from settebello.opponents.endings import ending_action, ending_actions
 from tests.reference.endings import EndingReference
 
 

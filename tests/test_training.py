@@ -1,5 +1,6 @@
 """The training: advantages, masks and losses by hand, checkpoints and their refusals, short runs of every game, the command."""
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -19,9 +20,9 @@ import settebello_training.trainer as trainer_module  # noqa: E402
 from settebello import GAMES as SETTEBELLO_GAMES  # noqa: E402
 from settebello import BatchEnv  # noqa: E402
 from settebello.arena import ARENA_SEEDS, ArenaError, DuelResult, duel  # noqa: E402
-from settebello.endings import ending_actions  # noqa: E402
 from settebello.equity import VARIANTS, batch_equity, match_equity  # noqa: E402
 from settebello.errors import OptionError, SettebelloError  # noqa: E402
+from settebello.opponents.endings import ending_actions  # noqa: E402
 from settebello.opponents.exported import read_manifest  # noqa: E402
 from settebello.opponents.inputs import inputs_of  # noqa: E402
 from settebello.opponents.playouts import playout_values  # noqa: E402
@@ -1275,6 +1276,21 @@ def test_averaged_weights_are_what_is_exported() -> None:
     assert ((exported >= low - 1e-7) & (exported <= high + 1e-7)).all()
     assert not torch.equal(exported, seen[-1])
     assert torch.equal(Trainer(tiny()).exported["policy.bias"], torch.zeros(40))
+
+
+def test_who_learns_matches_is_measured_in_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single deals look otherwise (``option_deal``), and what counts in a match is to win it."""
+    trainer = Trainer(tiny(episode="match", reward="win", options={"target": 21}, keep_best=True))
+    result = trainer.final_evaluation()["random"]
+    assert result.episode == "match"
+    assert result.deals_played > 2 * result.deals
+    better = dataclasses.replace(result, points_per_deal=-1.0, win_rate=0.75)
+    for shown in (dataclasses.replace(result, points_per_deal=2.0, win_rate=0.5), better):
+        monkeypatch.setattr(trainer_module, "evaluate", lambda *_, shown=shown: shown)
+        trainer.update()
+        trainer.measure()
+    assert trainer.best is not None
+    assert trainer.best[0] == 0.75
 
 
 def test_the_best_of_the_curve_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,12 @@ SeedOption = Annotated[
     int | None, typer.Option(help="Seed of the deals, the first weights and every draw. Default: 0.", show_default=False)
 ]
 OutOption = Annotated[Path | None, typer.Option(help="Folder for the run. Default: a new one under runs/.", show_default=False)]
+FromOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from", metavar="FOLDER", help="Start with the networks of this run instead of from nothing.", show_default=False
+    ),
+]
 SettingOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="One setting; may be given several times.", show_default=False),
@@ -64,6 +70,7 @@ def run(
     config: Annotated[
         Path | None, typer.Option(help="JSON file with settings, as result.json shows them under config.", show_default=False)
     ] = None,
+    start: FromOption = None,
     setting: SettingOption = None,
 ) -> None:
     """Train an agent and measure it against the levels random, easy and medium on mirrored deals.
@@ -76,6 +83,9 @@ def run(
 
     An unknown setting is refused with the list of all. Ctrl-C saves a checkpoint and ends.
 
+    --from takes the networks of another run as first weights, with their
+    widths: for a second phase with other settings.
+
     Several processes, on one machine or more, share the games and learn
     together when torchrun starts them:
 
@@ -85,10 +95,11 @@ def run(
     and writes. A run may be resumed with another number of processes, all of
     which must see its folder.
     """
-    values = _with_settings({} if config is None else read_settings(config), setting)
+    values = {} if start is None else _networks_of(start)
+    values = _with_settings(values | ({} if config is None else read_settings(config)), setting)
     given = {"game": game, "minutes": minutes, "seed": seed}
     settings = TrainConfig.from_dict(values | {name: value for name, value in given.items() if value is not None})
-    _run_new(settings, out, context.obj)
+    _run_new(settings, out, context.obj, start)
 
 
 @app.command()
@@ -155,12 +166,7 @@ def exploit(
         int | None, typer.Option(help="Mirrored deals of the final evaluation. Default: 20,000.", show_default=False)
     ] = None,
     seed: SeedOption = None,
-    start: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", metavar="FOLDER", help="Start with the networks of this run instead of from nothing.", show_default=False
-        ),
-    ] = None,
+    start: FromOption = None,
     out: OutOption = None,
     setting: SettingOption = None,
 ) -> None:
@@ -311,10 +317,11 @@ def _train(trainer: Trainer, folder: Path, command: str) -> None:
 
 def _print_result(trainer: Trainer, result: RunResult) -> None:
     config = trainer.config
-    title = f"{config.game}, {config.eval_deals:,} mirrored deals against each"
+    played = "deals" if config.episode == "deal" else "matches"
+    title = f"{config.game}, {config.eval_deals:,} mirrored {played} against each"
     table = Table(title=title, title_justify="left")
     table.add_column("against")
-    for name in ("points per deal", "95% interval", "deals won"):
+    for name in ("points per deal", "95% interval", f"{played} won"):
         table.add_column(name, justify="right")
     for level, evaluation in result.evaluations.items():
         low, high = evaluation.ci95

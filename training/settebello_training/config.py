@@ -68,10 +68,11 @@ class TrainConfig:
         checkpoint_minutes: minutes between checkpoints.
         evaluations: how often the learning curve is measured, evenly over the budget.
         curve_levels: opponents that the curve is measured against, as commands take them.
-        curve_deals: mirrored deals of each of those measurements, the same ones each time.
-        keep_best: the weights that did best on the curve, over all its opponents, are what is kept; else the last ones.
+        curve_deals: mirrored deals (episode="match": matches) of each of those measurements, the same ones each time.
+        keep_best: the weights that did best on the curve, over all its opponents, are what is kept; else the last ones. In
+            points per deal; with episode="match" in matches won.
         final_levels: opponents of the final evaluation, as commands take them.
-        eval_deals: mirrored deals of the final evaluation against each of them.
+        eval_deals: mirrored deals (matches) of the final evaluation against each of them.
         greedy: whether evaluations play the most probable card instead of drawing one.
         tensorboard: whether scalars are written for tensorboard.
     """

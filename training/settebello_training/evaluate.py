@@ -10,8 +10,8 @@ from torch import Tensor
 
 from settebello import BatchEnv, arena
 from settebello.arena import DuelResult
-from settebello.endings import ending_action, solve_or_choose
 from settebello.errors import OptionError
+from settebello.opponents.endings import ending_action, solve_or_choose
 from settebello.opponents.inputs import inputs_of
 from settebello_training.config import TrainConfig
 from settebello_training.network import Policy, exported_network, masked_log_probs, sample, use_threads
@@ -101,7 +101,7 @@ def evaluate(config: TrainConfig, weights: Mapping[str, Tensor], level: str, dea
         config: settings of the run.
         weights: of a ``PolicyValueNetwork``, which plays all seats of one side, then of the other.
         level: an opponent, as commands take it.
-        deals: distinct deals, each played twice with the sides swapped.
+        deals: distinct deals (matches, where the run's episodes are), each played twice with the sides swapped.
         seed: of the arena: of the deals and of all draws.
 
     Raises:
@@ -112,6 +112,6 @@ def evaluate(config: TrainConfig, weights: Mapping[str, Tensor], level: str, dea
     threads = torch.get_num_threads()
     use_threads(1)  # the arena asks for some 64 actions at a time: more threads gain nothing, and on a busy machine lose much
     try:
-        return arena.duel(config.game, opponent, level, deals, seed, **config.options)
+        return arena.duel(config.game, opponent, level, deals, seed, episode=config.episode, **config.options)
     finally:
         use_threads(threads)

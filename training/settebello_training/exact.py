@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from settebello import GAMES, BatchEnv
-from settebello.endings import ending_actions
 from settebello.errors import OptionError
+from settebello.opponents.endings import ending_actions
 from settebello_training.checkpoint import write_atomically
 from settebello_training.config import TrainConfig
 from settebello_training.network import masked_log_probs

@@ -246,7 +246,8 @@ class Trainer:
         results = {level: evaluate(self.config, weights, level, deals, CURVE_SEED) for level in self.config.curve_levels}
         against = {level: {name: result.to_dict()[name] for name in CURVE_VALUES} for level, result in results.items()}
         self.curve.append(self.counters | {"against": against})
-        score = sum(result.points_per_deal for result in results.values())
+        wanted = "points_per_deal" if self.config.episode == "deal" else "win_rate"
+        score = sum(getattr(result, wanted) for result in results.values())
         if self.config.keep_best and (self.best is None or score > self.best[0]):
             self.best = score, weights
         return results

@@ -324,7 +324,7 @@ class ExportedOpponent:
         check_game(self.game, information.game)
         check_turn(information.record(), information.seat)
         if self.exact_endings:
-            from settebello.endings import ending_action  # compiles: only where it plays
+            from settebello.opponents.endings import ending_action  # compiles: only where it plays
 
             best = ending_action(information)
             if best >= 0:
@@ -348,7 +348,7 @@ class ExportedOpponent:
         chosen = check_rows(batch, rows)
         if not self.exact_endings:
             return self._choose(self._inputs.of_batch(batch, chosen), batch.action_mask[chosen])
-        from settebello.endings import solve_or_choose
+        from settebello.opponents.endings import solve_or_choose
 
         return solve_or_choose(batch, chosen, self._choose)
 
