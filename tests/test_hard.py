@@ -173,7 +173,7 @@ def test_without_worlds_it_plays_by_the_policy(game: str, options: dict[str, Any
 @pytest.mark.parametrize("game", GAMES)
 def test_it_plays_what_value_and_policy_make_best(game: str) -> None:
     policy = ExportedOpponent(game, shipped_folder(game))
-    opponents: dict[float, Any] = {prior: load(game, "hard", 1, worlds=3, prior=prior) for prior in (0, 0.2, 1000)}
+    opponents: dict[float, Any] = {prior: load(game, "hard", 1, worlds=3, prior=prior, margin=1000) for prior in (0, 0.2, 1000)}
     batch, rng, apart = BatchEnv(game, 8, seed=4), np.random.default_rng(4), 0
     for _ in range(30):
         logits = policy.logits(inputs_of(game).of_batch(batch))
@@ -190,6 +190,38 @@ def test_it_plays_what_value_and_policy_make_best(game: str) -> None:
             apart += len({hard.act(information) for hard in opponents.values()}) > 1
         random_step(batch, rng)
     assert apart > 10
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_what_the_policy_rules_out_is_not_looked_at(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It plays the best of those within the margin; ``values`` tells of all actions, the same as without one."""
+    policy, hard, looked = ExportedOpponent(game, shipped_folder(game)), load(game, "hard", 1, worlds=3, prior=0, margin=1), []
+    assert isinstance(hard, HardOpponent)
+    wide: Any = load(game, "hard", 1, worlds=3, prior=0, margin=1000)
+    worth = hard._worth
+    monkeypatch.setattr(hard, "_worth", lambda *given: looked.append(given[2].tolist()) or worth(*given))
+    batch, rng, fewer = BatchEnv(game, 8, seed=4), np.random.default_rng(4), 0
+    for _ in range(30):
+        logits = policy.logits(inputs_of(game).of_batch(batch))
+        for row in choices(batch):
+            if is_open(batch, row):
+                continue
+            information = batch.information(row, int(batch.seat[row]))
+            legal, of = information.legal_actions(), logits[row]
+            best = max(of[action] for action in legal)
+            if any(abs(best - of[action] - 1) < 1e-3 for action in legal):
+                continue  # on the margin, within rounding
+            near = [action for action in legal if best - of[action] < 1]
+            looked.clear()
+            action = hard.act(information)
+            assert looked == ([near] if len(near) > 1 else [])
+            fewer += len(near) < len(legal)
+            values = hard.values(information)
+            assert values == wide.values(information)
+            assert action in near
+            assert len(near) == 1 or values[action] == max(values[other] for other in near)
+        random_step(batch, rng)
+    assert fewer > 50
 
 
 @pytest.mark.parametrize("game", GAMES)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from settebello.errors import CheckpointError, OptionError
+from settebello.information import Information
 from settebello.opponents.compiled import policy
 from settebello.opponents.critic import Critic
 from settebello.opponents.exported import (
@@ -42,6 +43,7 @@ from settebello.utility import POINT_UTILITY
 
 # What is best is not the same in each game: bazzica's critic has little to add to play-outs, which are far quicker there.
 GAME_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"bazzica": {"worlds": 64, "tries": 4, "playouts": 1.0}}
+MAX_MARGIN: Final = 1000.0
 MAX_WORLDS: Final = 1000  # all at once: what comes of each action in each is some ten kilobytes
 WITHOUT_CRITIC: Final = "with worlds=0 it plays by the policy alone, with playouts=1 by policy and play-outs"
 
@@ -54,6 +56,8 @@ class HardParameters:
         worlds: the budget: in so many worlds each action is looked at; 0: the policy network alone (and exact endings).
         tries, doubt: see ``SearchParameters``.
         prior: points of the deal that an action gains for each factor e by which the policy prefers it.
+        margin: an action that the policy gives a logit further than this below its best one's is not looked at; if none is
+            left beside the best, nothing is. 1000: all are.
         playouts: share of the judgement of an action that comes from play-outs by "medium" in the same worlds; the critic's is
             the rest. With 1 the critic is not asked.
         folder: of a training run or an exported one, or its manifest; kept as an absolute path. "": the one that comes with
@@ -64,6 +68,7 @@ class HardParameters:
     tries: int = 16
     doubt: float = 0.5
     prior: float = 0.2
+    margin: float = 6.0
     playouts: float = 0.5
     folder: str = ""
 
@@ -77,6 +82,7 @@ class HardParameters:
         object.__setattr__(self, "doubt", check_real("doubt", self.doubt, 0.0, 1.0))
         object.__setattr__(self, "playouts", check_real("playouts", self.playouts, 0.0, 1.0))
         object.__setattr__(self, "prior", check_real("prior", self.prior, 0.0, 1000.0))
+        object.__setattr__(self, "margin", check_real("margin", self.margin, 0.0, MAX_MARGIN))
         if not isinstance(self.folder, str | os.PathLike):
             raise OptionError(f"folder={self.folder!r}: expected the path of a training run, as in './runs/first'")
         if self.folder == "":
@@ -161,8 +167,8 @@ class HardOpponent(SearchOpponent):
     """Plays by what self-play has taught a network, and looks ahead; see the top of this file.
 
     Where the game is open its play is perfect, as that of "search" is; in a match it looks at the score only there, elsewhere
-    at the points of the deal. What ``values`` says is there the mean of what critic and play-outs expect, NaN with worlds=0; it
-    plays the action whose value and policy together are best (``prior``).
+    at the points of the deal. What ``values`` says is there the mean of what critic and play-outs expect of each legal action,
+    NaN with worlds=0; it plays the action whose value and policy together are best (``prior``), of those within ``margin``.
 
     Args:
         game: id of the game.
@@ -197,6 +203,15 @@ class HardOpponent(SearchOpponent):
         self._row = np.zeros((1, of.obs_size), np.int8)
         self._mask = np.zeros((1, of.mask_size), np.int8)
         self._states = np.zeros(0, of.dtype)
+        self._explains = False  # looks at all actions, also those that are out of the question
+
+    def values(self, information: Information) -> dict[int, float]:
+        with self._lock:
+            self._explains = True
+            try:
+                return super().values(information)
+            finally:
+                self._explains = False
 
     def _for_match(self, state: Any) -> bool:
         return super()._for_match(state) and self._is_open(state)
@@ -213,6 +228,11 @@ class HardOpponent(SearchOpponent):
         if own.worlds == 0:
             self._values[actions] = np.nan
             return int(actions[logits.argmax()])
+        if not self._explains:
+            near = logits >= logits.max() - own.margin
+            actions, logits = actions[near], logits[near]
+            if len(actions) == 1:
+                return int(actions[0])
         worth = self._worth(record, seat, actions, word)
         self._values[actions] = worth
         return int(actions[(worth + own.prior * logits).argmax()])
