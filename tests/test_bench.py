@@ -22,7 +22,7 @@ from settebello.output import check_chart
 from settebello.tressette.rules import WORTH
 
 SMALL = Workload(moves=50, batch_moves=2048, block_seconds=0.001, repeats=2, endings=3, open_hands=2, searches=3, duel_deals=2)
-LEVELS = {"act_random", "act_easy", "act_medium", "search_16", "search_128", "duel"}
+LEVELS = {"act_random", "act_easy", "act_medium", "search_16", "search_128", "hard", "hard_network", "duel"}
 OF_OPPONENTS = LEVELS | {"ending", "ending_p95", "ending_batch"}
 UNITS = (
     *("moves per CPU-second", "agent steps per CPU-second", "endings per CPU-second"),

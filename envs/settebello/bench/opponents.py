@@ -1,4 +1,4 @@
-"""How fast the opponents are: exact play where a game is open, rules of thumb, search, and a duel in the arena.
+"""How fast the opponents are: exact play where a game is open, rules of thumb, search, the learned one, a duel in the arena.
 
 Positions come from deals played at random, the same ones in each round. The solvers start each position with an empty table:
 what they remember of it from the round before would be all they need.
@@ -22,7 +22,13 @@ from settebello.opponents import load
 
 LEVELS: Final = ("random", "easy", "medium")
 BATCH_SIZE: Final = 1024
-WORLDS: Final = (16, 128)
+# Key and title of those that think about each move, their level and its parameters.
+THINKERS: Final[tuple[tuple[str, str, str, dict[str, int]], ...]] = (
+    ("search_16", "search, 16 worlds", "search", {"worlds": 16}),
+    ("search_128", "search, 128 worlds", "search", {"worlds": 128}),
+    ("hard", "hard", "hard", {}),
+    ("hard_network", "hard, the network alone", "hard", {"worlds": 0}),
+)
 OPEN_CARDS: Final = (6, 7, 8)
 DUEL_DEALS: Final = 20_000
 SEARCHED_DEALS: Final = 16
@@ -73,10 +79,10 @@ def measures(game: str) -> list[Measure]:
         *(
             Measure(
                 game=game,
-                figures=((f"search_{worlds}", f"search, {worlds} worlds", CPU_MILLISECONDS),),
-                prepare=partial(searches, game, worlds),
+                figures=((key, title, CPU_MILLISECONDS),),
+                prepare=partial(thoughts, game, level, parameters),
             )
-            for worlds in WORLDS
+            for key, title, level, parameters in THINKERS
         ),
         Measure(
             game=game,
@@ -219,9 +225,9 @@ def decisions(game: str, level: str, workload: Workload) -> Play:
     return play
 
 
-def searches(game: str, worlds: int, workload: Workload) -> Play:
-    """CPU-milliseconds for each move of the search opponent that is not forced."""
-    opponent: Any = load(game, "search", SEED, worlds=worlds)
+def thoughts(game: str, level: str, parameters: dict[str, int], workload: Workload) -> Play:
+    """CPU-milliseconds for each move of a level that is not forced."""
+    opponent: Any = load(game, level, SEED, **parameters)
     states = unforced(game, workload.searches)
     env, rows = BatchEnv(game, len(states), episode="deal"), np.arange(len(states))
     env._states[:] = states
