@@ -69,7 +69,7 @@ def bench(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Rough figures in some seconds; no cold compilation.")] = False,
     others: Annotated[bool, typer.Option(help="Measure other libraries too, where they are installed.")] = True,
-    opponents: Annotated[bool, typer.Option(help="Measure the opponents too: exact play, levels, search, hard, a duel.")] = True,
+    opponents: Annotated[bool, typer.Option(help="The opponents too: exact play, levels, search, hard, a duel.")] = True,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write all figures there.", show_default=False)
     ] = None,

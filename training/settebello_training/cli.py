@@ -35,7 +35,10 @@ OutOption = Annotated[Path | None, typer.Option(help="Folder for the run. Defaul
 FromOption = Annotated[
     Path | None,
     typer.Option(
-        "--from", metavar="FOLDER", help="Start with the networks of this run instead of from nothing.", show_default=False
+        "--from",
+        metavar="FOLDER",
+        help="Start with the networks of this run or export, not from nothing.",
+        show_default=False,
     ),
 ]
 SettingOption = Annotated[
@@ -83,8 +86,8 @@ def run(
 
     An unknown setting is refused with the list of all. Ctrl-C saves a checkpoint and ends.
 
-    --from takes the networks of another run as first weights, with their
-    widths: for a second phase with other settings.
+    --from takes the networks of another run, or an export, as first weights,
+    with their widths: for a second phase with other settings.
 
     Several processes, on one machine or more, share the games and learn
     together when torchrun starts them:
@@ -183,7 +186,7 @@ def exploit(
       settebello-train exploit --against runs/mine --from runs/mine
 
     The bound grows with the minutes and with a good start: --from takes any
-    run of the game, also the one to beat, which must not be trained on
+    run or export of the game, also the one to beat, which must not be trained on
     meanwhile. The opponent's own thinking takes from the minutes: give slow
     ones hours, and fewer deals (--set curve_deals=100). Two-player Tressette
     counts on perfect endings of both sides, which is learnt soonest; with

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from settebello.opponents.critic import suit_widths
+from settebello.opponents.critic import TiedLayer, suit_widths
 from settebello.opponents.exported import input_scale
 from settebello.opponents.inputs import inputs_of
 
@@ -104,6 +104,21 @@ class SuitLayer(nn.Module):
                 to_suits[suit * width : (suit + 1) * width, suit * k : (suit + 1) * k] += self.own.weight
         return torch.cat((to_suits, whole[width:])), torch.cat((bias[:width].repeat(suits), bias[width:]))
 
+    def load_dense(self, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> None:
+        """Take the weights of the ordinary layer that does what this one is to do.
+
+        Raises:
+            CheckpointError: it does not treat suits alike.
+        """
+        layer = TiedLayer(weight, bias, self.suits, self.inputs, self.outputs)
+        shared = torch.from_numpy(layer.shared.T.copy())
+        shared[:, : self.inputs[0]] *= self.suits  # there the sum over suits, here their average
+        with torch.no_grad():
+            if self.own is not None:
+                self.own.weight.copy_(torch.from_numpy(layer.own.T))
+            self.shared.weight.copy_(shared)
+            self.shared.bias.copy_(torch.from_numpy(layer.bias))
+
 
 class SuitNetwork(nn.Module):
     """A policy and a value, or a value alone, on rows in which equal suits are treated alike.
@@ -196,6 +211,24 @@ class SuitNetwork(nn.Module):
             weight, bias = self.value.dense()
             weights |= {"value.weight": weight, "value.bias": bias}
         return {name: weight.contiguous() for name, weight in weights.items()}
+
+    def load_dense(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
+        """Take weights as ``dense`` gives them.
+
+        Raises:
+            CheckpointError: they do not treat equal suits alike.
+        """
+        layers = {f"trunk.{k}": _suit_layer(layer) for k, layer in enumerate(self.trunk)} | {"value": self.value}
+        if self.policy is not None:
+            layers["policy"] = self.policy
+        columns, actions = self.columns.cpu().numpy(), np.argsort(self.action_order.cpu().numpy())
+        for name, layer in layers.items():
+            weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+            if name == "trunk.0":
+                weight = weight[:, columns]
+            elif name == "policy":
+                weight, bias = weight[actions], bias[actions]
+            layer.load_dense(weight, bias)
 
 
 Policy = PolicyValueNetwork | SuitNetwork

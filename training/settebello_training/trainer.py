@@ -14,6 +14,7 @@ from settebello import BatchEnv
 from settebello.arena import DuelResult
 from settebello.errors import OptionError, SettebelloError
 from settebello.opponents import from_spec
+from settebello.opponents.exported import read_weights
 from settebello.opponents.inputs import inputs_of
 from settebello_training.advantage import own_turn_advantages
 from settebello_training.checkpoint import (
@@ -302,20 +303,27 @@ class Trainer:
         return {"evaluations": {level: result.to_dict() for level, result in self.evaluations.items()}}
 
     def begin_from(self, folder: Path) -> None:
-        """Take the networks of another run, the averaged ones where it averaged, as first weights.
+        """Take the networks that another run, or an export, shows as first weights.
 
         Args:
-            folder: of a run of the same game with the same ``hidden`` and ``critic``.
+            folder: of the same game with the same ``hidden``, and with a critic where this run has one.
 
         Raises:
-            CheckpointError: the checkpoint is missing, damaged or of another game, or its networks have other shapes.
+            CheckpointError: the checkpoint is missing, damaged or of another game, or its networks are of another kind.
         """
-        checkpoint = load_checkpoint(folder, game=self.config.game, trainer=True)
+        checkpoint = load_checkpoint(folder, game=self.config.game)
         for name in ("hidden", "critic"):
             theirs, ours = getattr(checkpoint.config, name), getattr(self.config, name)
             if theirs != ours:
                 raise CheckpointError(f"checkpoint {folder}: made with {name}={theirs!r}, this run has {name}={ours!r}")
-        self._set_networks(checkpoint.trainer, "averaged")
+        networks = {"weights": self.network} | ({} if self.critic is None else {"critic": self.critic})
+        parts = {part: read_weights(checkpoint.folder, checkpoint.manifest, part) for part in networks}
+        try:
+            for part, network in networks.items():
+                network.load_dense(parts[part])
+        except CheckpointError as error:
+            raise CheckpointError(f"checkpoint {folder}: {error}, so no run can start from it") from error
+        self._averaged = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
 
     @classmethod
     def resume(cls, folder: Path, *, config: TrainConfig | None = None) -> Self:
@@ -351,15 +359,12 @@ class Trainer:
             ) from error
         return trainer
 
-    def _set_networks(self, tensors: Mapping[str, Tensor], policy: str) -> None:
-        self.network.load_state_dict(_part(tensors, policy))
+    def _set_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        self.network.load_state_dict(_part(tensors, "network"))
         if self.critic is not None:
             self.critic.load_state_dict(_part(tensors, "critic"))
         averaged = _part(tensors, "averaged")
         self._averaged = {name: averaged[name].to(self.device) for name in self._averaged}
-
-    def _set_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        self._set_networks(tensors, "network")
         load_optimizer(self.optimizer, [name for name, _ in self._parameters], tensors)
         games, rows = tensors["games"], self.ranks.share(self.config.num_envs)
         if len(games) != self.config.num_envs:

@@ -23,7 +23,7 @@ def suit_widths(width: int, suits: int) -> tuple[int, int]:
     return each, max(1, width - suits * each)
 
 
-class _Layer:
+class TiedLayer:
     """A layer that does to each of S suits the same: its output is its own input times one matrix, plus what the sum over suits
     and the rest give to every suit; the rest's output comes from the latter two.
 
@@ -31,6 +31,14 @@ class _Layer:
         weight, bias: of the ordinary layer that does this; suits come first in input and output, one after the other.
         suits: S.
         inputs, outputs: features of a suit and features of the rest, each.
+
+    Attributes:
+        own: ``(k, k')``, what a suit's own input is multiplied by.
+        shared: ``(k + m, k' + m')``, what the sum over suits and the rest are multiplied by.
+        bias: ``(k' + m',)``.
+
+    Raises:
+        CheckpointError: the ordinary layer does not treat suits alike.
     """
 
     def __init__(
@@ -40,29 +48,31 @@ class _Layer:
         other = weight[:width, k : 2 * k]  # what a suit takes from another one
         to_suits = np.concatenate([other, weight[:width, suits * k :]], axis=1)
         to_rest = np.concatenate([weight[suits * width :, :k], weight[suits * width :, suits * k :]], axis=1)
-        self._own = np.ascontiguousarray((weight[:width, :k] - other).T)
-        self._shared = np.ascontiguousarray(np.concatenate([to_suits, to_rest]).T)
-        self._bias = np.concatenate([bias[:width], bias[suits * width :]])
+        self.own = np.ascontiguousarray((weight[:width, :k] - other).T)
+        self.shared = np.ascontiguousarray(np.concatenate([to_suits, to_rest]).T)
+        self.bias = np.concatenate([bias[:width], bias[suits * width :]])
+        for ours, theirs in zip(self._dense(suits), (weight, bias), strict=True):
+            if not np.allclose(ours, theirs, rtol=0, atol=TOLERANCE * np.abs(theirs).max()):
+                raise CheckpointError("the network does not treat equal suits alike, as those of settebello-train do")
 
     def __call__(self, by_suit: Float32Array, rest: Float32Array) -> tuple[Float32Array, Float32Array]:
         """Outputs (n, S, k') and (n, m') of inputs (n, S, k) and (n, m)."""
-        (suits, k), width = by_suit.shape[1:], self._own.shape[1]
-        shared = np.concatenate([by_suit.sum(axis=1), rest], axis=1) @ self._shared
-        shared += self._bias
-        own = by_suit.reshape(-1, k) @ self._own  # one product: with three dimensions NumPy would make one of each row
+        (suits, k), width = by_suit.shape[1:], self.own.shape[1]
+        shared = np.concatenate([by_suit.sum(axis=1), rest], axis=1) @ self.shared
+        shared += self.bias
+        own = by_suit.reshape(-1, k) @ self.own  # one product: with three dimensions NumPy would make one of each row
         to_suits = own.reshape(len(rest), suits, width)
         to_suits += shared[:, None, :width]
         return to_suits, shared[:, width:]
 
-    def dense(self, suits: int) -> tuple[Float32Array, Float32Array]:
-        """Weight and bias of the ordinary layer that does the same."""
-        k, width = self._own.shape
-        shared = self._shared.T
+    def _dense(self, suits: int) -> tuple[Float32Array, Float32Array]:
+        k, width = self.own.shape
+        shared = self.shared.T
         weight = np.concatenate([np.tile(shared[:, :k], suits), shared[:, k:]], axis=1)
         weight = np.concatenate([np.tile(weight[:width], (suits, 1)), weight[width:]])
         for suit in range(suits):
-            weight[suit * width : (suit + 1) * width, suit * k : (suit + 1) * k] += self._own.T
-        return weight, np.concatenate([np.tile(self._bias[:width], suits), self._bias[width:]])
+            weight[suit * width : (suit + 1) * width, suit * k : (suit + 1) * k] += self.own.T
+        return weight, np.concatenate([np.tile(self.bias[:width], suits), self.bias[width:]])
 
 
 class Critic:
@@ -84,13 +94,7 @@ class Critic:
         dense[0] = (dense[0][0] * input_scale(inputs.bounds(critic=True)[1]))[:, order], dense[0][1]
         hidden = (suit_widths(len(bias), suits) for _, bias in dense[:-1])
         widths = itertools.pairwise([(per_suit, len(places.rest)), *hidden, (0, 1)])
-        self._layers = []
-        for (weight, bias), (inside, outside) in zip(dense, widths, strict=True):
-            layer = _Layer(weight, bias, suits, inside, outside)
-            for ours, theirs in zip(layer.dense(suits), (weight, bias), strict=True):
-                if not np.allclose(ours, theirs, rtol=0, atol=TOLERANCE * np.abs(theirs).max()):
-                    raise CheckpointError("the critic does not treat equal suits alike, as settebello-train makes them")
-            self._layers.append(layer)
+        self._layers = [TiedLayer(*of, suits, *sizes) for of, sizes in zip(dense, widths, strict=True)]
 
     def __call__(self, rows: npt.NDArray[np.int8]) -> Float32Array:
         """Values float32 ``(n,)`` of critics' rows int8 ``(n, size)``, see ``settebello.opponents.inputs``."""
