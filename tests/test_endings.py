@@ -79,6 +79,9 @@ def test_other_games_are_refused() -> None:
             settle_endings(batch)
     with pytest.raises(OptionError, match="ending_actions: expected games of 'tressette-2p', got 'bazzica'"):
         ending_actions(BatchEnv("bazzica", 2), np.arange(2))
+    for rows in ([-1], [2], [0.7], [True, False]):
+        with pytest.raises(OptionError, match=r"rows=.*: expected whole numbers from 0 to 1"):
+            ending_actions(BatchEnv("tressette-2p", 2), np.array(rows))
     with pytest.raises(OptionError, match="ending_action: expected a game of 'tressette-2p', got 'bazzica'"):
         ending_action(BatchEnv("bazzica", 1).information(0, 0))
     waiting = BatchEnv("tressette-2p", 1)

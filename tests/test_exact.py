@@ -212,11 +212,26 @@ def test_command_leaves_result_and_picture(
     assert (tmp_path / exact.PICTURE).read_bytes().startswith(b"\x89PNG")
 
 
-def test_command_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_refuses_what_it_cannot_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(["exact", "--deck", "9"])
     assert "deck=9: expected a number from 1 to 3" in capsys.readouterr().err
+    for setting, words in (
+        ("minutes=1", "setting 'minutes': is the same for every small deck"),
+        ("options.deck_cards=Ad 2d", "setting 'options.deck_cards': is the same for every small deck"),
+        ("decisions=null", "decisions=None: expected a number"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["exact", "--deck", "1", "--set", setting, "--out", str(tmp_path)])
+        assert words in capsys.readouterr().err
+    assert exact.training_config(TINY, {"options": {"napoletana": True}}).options["hand_size"] == TINY.hand_size
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit):
+        main(["exact", "--deck", "1", "--out", str(tmp_path / "file")])
+    assert f"out={tmp_path / 'file'}: cannot be written" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "pyspiel", None)
     with pytest.raises(SystemExit):
-        main(["exact", "--deck", "1"])
+        main(["exact", "--deck", "1", "--out", str(tmp_path)])
     assert "pip install 'settebello[openspiel]'" in capsys.readouterr().err

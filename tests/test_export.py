@@ -45,11 +45,11 @@ def make_run(folder: Path, game: str = "bazzica", critic: bool = True, **setting
     result = duel(game, "easy", "random", 4, 1, **config.options)
     evaluations = {"random": result.to_dict() | {"a": "network"}}
     progress = {"updates": 7, "decisions": 99, "episodes": 5, "seconds": 1.5, "curve": [1, 2], "evaluations": evaluations}
+    progress["origin"] = {"command": "settebello-train run --seed 0", "commit": "abc"}
     dense = valuer.dense() if critic else None
     weights = policy.dense()
     weights["policy.weight"] *= 300  # as sharp as a trained one's
     save_checkpoint(folder, config, weights, {"clock": torch.zeros(3)}, progress, critic=dense)
-    (folder / "result.json").write_text(json.dumps({"command": "settebello-train run --seed 0", "commit": "abc"}))
     (folder / "tensorboard").mkdir()
     return folder
 
@@ -216,12 +216,11 @@ def test_a_run_that_drew_is_evaluated_drawing(tmp_path: Path, out: Path) -> None
 
 
 def test_an_interrupted_run_has_no_results(run: Path, out: Path) -> None:
-    (run / "result.json").unlink()
     values = json.loads((run / "manifest.json").read_text())
     values["progress"]["evaluations"] = {}
     (run / "manifest.json").write_text(json.dumps(values))
     manifest = export_run(run, out, COMMAND)
-    assert (manifest["run"], manifest["evaluations"]) == (None, [])
+    assert manifest["evaluations"] == []
 
 
 # --- the command -------------------------------------------------------------------------------------------------------------
@@ -293,9 +292,6 @@ def test_refuses_runs_that_cannot_be_shipped(run: Path, out: Path, capsys: pytes
     assert command(own, out, "--no-critic") == 0
     refused(capsys, out, tmp_path / "copy", words=("is an export itself",))
     shutil.rmtree(out.parent)
-    damaged = shutil.copytree(run, tmp_path / "damaged")
-    (damaged / "result.json").write_text("{")
-    refused(capsys, damaged, out, words=("result.json is damaged",))
     for part in ("weights", "critic"):
         damaged = shutil.copytree(run, tmp_path / part)
         manifest = read_manifest(damaged)

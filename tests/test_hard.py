@@ -431,6 +431,7 @@ def test_looks_ahead_with_a_critic_of_points_only(folder: Path) -> None:
     for name, value, words in (
         ("reward", "win", "reward='win', not 'points'"),
         ("episode", "match", "episode='match', not 'deal'"),
+        ("gamma", 0.5, "gamma=0.5, not 1.0"),
         *(("reward_scale", bad, "expected a number above 0") for bad in (0, -1.0, "0.1", None, True, math.inf, 5e-324)),
     ):
         before = read_manifest(folder)["config"][name]

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from settebello.arena import ARENA_SEEDS, ArenaError, DuelResult, duel  # noqa: 
 from settebello.equity import VARIANTS, batch_equity, match_equity  # noqa: E402
 from settebello.errors import OptionError, SettebelloError  # noqa: E402
 from settebello.opponents.endings import ending_actions  # noqa: E402
-from settebello.opponents.exported import read_manifest  # noqa: E402
+from settebello.opponents.exported import read_manifest, read_weights  # noqa: E402
 from settebello.opponents.inputs import inputs_of  # noqa: E402
 from settebello.opponents.playouts import playout_values  # noqa: E402
 from settebello.opponents.shipped import shipped_folder  # noqa: E402
@@ -526,6 +527,9 @@ def test_seeds_of_runs_and_evaluations_are_apart() -> None:
         ({"decisions": 0}, ["decisions=0"]),
         ({"hidden": []}, ["hidden=[]"]),
         ({"hidden": 256}, ["hidden=256"]),
+        ({"hidden": [256, 4]}, ["hidden=[256, 4]", "from 5 to"]),
+        ({"pool_share": 0.5, "pool_size": 0}, ["pool_share=0.5", "somebody in the pool"]),
+        ({"keep_best": True, "evaluations": 0}, ["keep_best=True", "evaluations=0"]),
         ({"hidden": [256, 0.5]}, ["hidden=[256, 0.5]"]),
         ({"greedy": 1}, ["greedy=1", "True, False"]),
         ({"critic": "none"}, ["critic='none'", "'all', 'own'"]),
@@ -571,6 +575,9 @@ def test_settings_from_text() -> None:
     assert parse_setting("lr=1e-3") == ("lr", 1e-3)
     assert parse_setting("game=bazzica") == ("game", "bazzica")
     assert parse_setting("hidden=[64, 64]") == ("hidden", [64, 64])
+    assert [parse_setting(f"minutes={text}")[1] for text in ("null", "None", "True", "false")] == [None, None, True, False]
+    assert TrainConfig.from_dict({"decisions": 100}).minutes is None
+    assert TrainConfig.from_dict({"decisions": 100, "minutes": 2}).minutes == 2
     assert parse_setting("options.napoletana=true") == ("options", {"napoletana": True})
     merged = merge_settings({"lr": 1, "options": {"target": 31}}, {"options": {"napoletana": True}})
     assert merged == {"lr": 1, "options": {"target": 31, "napoletana": True}}
@@ -682,8 +689,10 @@ def test_resume_continues_as_if_nothing_had_happened(game: str, settings: dict[s
         ours, theirs = first.update(), second.update()
         ours.pop("update_seconds"), theirs.pop("update_seconds")
         assert ours == theirs
-    for ours, theirs in ((first.network.dense(), second.network.dense()), (first.kept, second.kept)):
-        for name, part in ours.items():
+    pairs = [(first.network.dense(), second.network.dense()), *zip(first.kept, second.kept, strict=True)]
+    assert [ours is None for ours, _ in pairs] == [theirs is None for _, theirs in pairs]
+    for ours, theirs in pairs:
+        for name, part in (ours or {}).items():
             assert torch.equal(part, theirs[name])
     np.testing.assert_array_equal(first.env.observation, second.env.observation)
     assert (first.updates, first.decisions, first.episodes) == (second.updates, second.decisions, second.episodes)
@@ -950,6 +959,15 @@ def test_run_leaves_weights_curve_and_result(tmp_path: Path, capsys: pytest.Capt
     again = json.loads((out / "result.json").read_text())
     assert again["counters"]["updates"] == result["counters"]["updates"] + 1
     assert again["command"].startswith("settebello-train resume")
+    assert again["origin"] == result["origin"]
+    assert again["origin"]["command"] == result["command"]
+
+    # What may change on the way may be changed.
+    assert command("resume", out, "--minutes", 1e-6, "--set", "lr=0.0002", "--set=lr_end=0.0002") == 0
+    assert load_checkpoint(out).config.lr == 0.0002
+    capsys.readouterr()
+    assert command("resume", out, "--minutes", 1, "--set", "hidden=[24]") == 1
+    assert f"setting 'hidden': cannot change while a run goes on; start a new one with --from {out}" in capsys.readouterr().err
 
     assert command("run", "--out", out, *TINY_RUN) == 1
     assert "settebello-train resume" in capsys.readouterr().err
@@ -965,6 +983,27 @@ def test_demo_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     for level in ("random", "medium"):
         assert level in shown
     assert json.loads((tmp_path / "demo" / "result.json").read_text())["game"] == "tressette-2p"
+
+
+def test_measurements_are_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long they take: they are not of the budget, and whoever kills the run meanwhile loses no training."""
+    measure = Trainer.measure
+    saved = []
+
+    def slow(trainer: Trainer) -> Any:
+        if trainer.updates:
+            saved.append((trainer.updates, load_checkpoint(tmp_path).manifest["progress"]["updates"]))
+        time.sleep(0.2)
+        return measure(trainer)
+
+    monkeypatch.setattr(Trainer, "measure", slow)
+    start = time.perf_counter()
+    assert command("run", "--out", tmp_path, *TINY_RUN, "--set=evaluations=5", "--set=checkpoint_minutes=60") == 0
+    whole = time.perf_counter() - start
+    progress = load_checkpoint(tmp_path).manifest["progress"]
+    assert progress["seconds"] < whole - 0.2 * len(progress["curve"])
+    assert len(saved) == len(progress["curve"]) - 1 == 5
+    assert all(ours == theirs for ours, theirs in saved)
 
 
 def test_config_file(tmp_path: Path) -> None:
@@ -1275,6 +1314,9 @@ def test_averaged_weights_are_what_is_exported() -> None:
     exported = trainer.exported["policy.bias"]
     assert ((exported >= low - 1e-7) & (exported <= high + 1e-7)).all()
     assert not torch.equal(exported, seen[-1])
+    assert trainer.critic is not None
+    assert trainer.exported_critic is not None
+    assert not torch.equal(trainer.exported_critic["value.weight"], trainer.critic.dense()["value.weight"])
     assert torch.equal(Trainer(tiny()).exported["policy.bias"], torch.zeros(40))
 
 
@@ -1302,18 +1344,24 @@ def test_the_best_of_the_curve_is_kept(tmp_path: Path, monkeypatch: pytest.Monke
         scores = iter(values)
         return lambda *_: DuelResult.from_dict(real | {"points_per_deal": next(scores)})
 
-    weights = []
+    weights, critics = [], []
     for values in points:
         trainer.update()
         monkeypatch.setattr(trainer_module, "evaluate", measured(values))
         trainer.measure()
         weights.append(trainer.exported)
+        critics.append(trainer.exported_critic)
     assert trainer.best is not None
     assert trainer.best[0] == 2.0
-    assert torch.equal(trainer.kept["policy.weight"], weights[1]["policy.weight"])
+    assert torch.equal(trainer.kept[0]["policy.weight"], weights[1]["policy.weight"])
     trainer.save(tmp_path)
+    critic = read_weights(tmp_path, read_manifest(tmp_path), "critic")
+    assert not torch.equal(critics[1]["value.weight"], critics[2]["value.weight"])
+    np.testing.assert_array_equal(critic["value.weight"], critics[1]["value.weight"])  # its own, not the last one
     assert torch.equal(load_checkpoint(tmp_path).weights["policy.weight"], weights[1]["policy.weight"])
     again = Trainer.resume(tmp_path)
     assert again.best is not None
     assert again.best[0] == 2.0
+    assert again.kept[1] is not None
+    assert torch.equal(again.kept[1]["value.weight"], critics[1]["value.weight"])
     assert torch.equal(again.exported["policy.weight"], weights[2]["policy.weight"])

@@ -38,8 +38,9 @@ _SCRATCH: Final = _Scratch()
 def settle_endings(batch: BatchEnv) -> None:
     """End each deal of two-player Tressette whose stock is empty, with the points that perfect play of both would bring.
 
-    Both seats know all cards there. To be called after each step of the batch: in the rows that end here, the reward and the
-    end that the step returned (the same arrays) become those of the whole deal, and the row shows its next game.
+    Both seats know all cards there; with more than ten in hand (option ``hand_size``) deals are played on. To be called after
+    each step of the batch: in the rows that end here, the reward and the end that the step returned (the same arrays) become
+    those of the whole deal, and the row shows its next game.
 
     Raises:
         OptionError: the games are other ones, or their episodes are matches.

@@ -29,6 +29,7 @@ _NO_KERNELS = {
     "arena",
     "bench",
     "cli.py",
+    "critic.py",
     "describe.py",
     "equity.py",
     "exported.py",

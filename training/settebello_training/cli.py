@@ -26,6 +26,11 @@ from settebello_training.train import RunResult, train
 from settebello_training.trainer import Trainer
 
 PROGRAM: Final = "settebello-train"
+# What a checkpoint holds has these shapes and games.
+KEPT_ON_RESUME: Final = (
+    *("game", "seed", "episode", "reward", "options", "hidden", "critic", "num_envs", "pool_share"),
+    *("curve_levels", "reward_scale", "exact_endings"),
+)
 INTERRUPTED: Final = 130  # what shells return after SIGINT
 
 SeedOption = Annotated[
@@ -52,7 +57,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Train agents for Tressette and Scopa-bazzica by self-play, from nothing, on CPUs.\n\n"
+    help="Train agents for Tressette and Scopa-bazzica by self-play.\n\n"
     "Try [bold]settebello-train demo[/] first: about five minutes on two cores. Every run leaves a folder with its weights, "
     "its learning curve as a picture and its result as JSON, and can be resumed from it.",
 )
@@ -78,16 +83,17 @@ def run(
 ) -> None:
     """Train an agent and measure it against the levels random, easy and medium on mirrored deals.
 
-    Settings come from --config, then --set, then the options above. For example:
+    Settings come from --config, then --set, then the other options. For example:
 
       settebello-train run --game bazzica --minutes 10 --seed 1
 
       settebello-train run --game tressette-2p --set options.napoletana=true --set "hidden=[512,512]"
 
-    An unknown setting is refused with the list of all. Ctrl-C saves a checkpoint and ends.
+    What the settings are: python -c "import settebello_training as t; help(t.TrainConfig)".
+    Ctrl-C saves a checkpoint and ends.
 
     --from takes the networks of another run, or an export, as first weights,
-    with their widths: for a second phase with other settings.
+    with their widths: for a second phase with other settings. Give --game too.
 
     Several processes, on one machine or more, share the games and learn
     together when torchrun starts them:
@@ -113,20 +119,31 @@ def resume(
         float | None,
         typer.Option(help="Train this much longer than so far. Default: what was left of the budget.", show_default=False),
     ] = None,
+    setting: SettingOption = None,
 ) -> None:
     """Go on with a run that was interrupted or should train longer, from its last checkpoint.
 
     Steps, optimiser, games and random draws continue as if the run had never ended. For example:
 
       settebello-train resume runs/tressette-2p-seed0-20250101-120000 --minutes 30
+
+    More minutes stretch the schedules of learning rate, entropy and guide:
+    they go back to where the new budget puts them. --set changes what may
+    change on the way, as in --set lr=0.0001.
     """
-    config = None
+    checkpoint = load_checkpoint(path)
+    config = checkpoint.config
     if minutes is not None:
         if not minutes > 0:
             raise OptionError(f"minutes={minutes:g}: expected a number above 0, how much longer to train")
-        checkpoint = load_checkpoint(path)
         done = float(checkpoint.manifest["progress"].get("seconds", 0.0)) / 60
-        config = dataclasses.replace(checkpoint.config, minutes=done + minutes, decisions=None)
+        config = dataclasses.replace(config, minutes=done + minutes, decisions=None)
+    if setting:
+        changed = TrainConfig.from_dict(_with_settings(config.to_dict(), setting))
+        for name in KEPT_ON_RESUME:
+            if getattr(changed, name) != getattr(config, name):
+                raise OptionError(f"setting {name!r}: cannot change while a run goes on; start a new one with --from {path}")
+        config = changed
     trainer = Trainer.resume(path, config=config)
     if trainer.fraction >= 1 and trainer.evaluations:
         raise OptionError(f"run {path}: its budget is spent; add time, for example --minutes 10")
@@ -217,12 +234,16 @@ def exact(
 
     Computes how much the best answer wins, in points of the deal, against uniform play, against CFR+ by iterations and
     against self-play by decisions trained on. Fails where self-play does not come below 5 % of uniform's. Needs
-    pip install 'settebello[openspiel]'.
+    pip install 'settebello\\[openspiel]'.
     """
     numbers = deck or list(range(1, len(DECKS) + 1))
     for number in numbers:
         if not 1 <= number <= len(DECKS):
             raise OptionError(f"deck={number}: expected a number from 1 to {len(DECKS)}")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"out={out}: cannot be written ({error})") from error
     results = []
     for number in numbers:
         results.append(check_deck(DECKS[number - 1], _with_settings({}, setting), print))
@@ -238,7 +259,7 @@ def export(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="RUN_FOLDER", show_default=False)],
     out: Annotated[Path, typer.Argument(help="The folder to write.", metavar="OUT_FOLDER", show_default=False)],
-    onnx: Annotated[bool, typer.Option(help="Also the policy as an ONNX graph, policy.onnx.")] = True,
+    onnx: Annotated[bool, typer.Option(help="Also the policy as an ONNX graph, policy.onnx; needs the extra onnx.")] = True,
     critic: Annotated[bool, typer.Option(help="Also the critic, with which level hard looks ahead.")] = True,
     evaluation: Annotated[
         list[Path] | None,
@@ -295,7 +316,8 @@ def _run_new(config: TrainConfig, out: Path | None, command: str, start: Path | 
 
 def _train(trainer: Trainer, folder: Path, command: str) -> None:
     config, ranks = trainer.config, trainer.ranks
-    budget = f"{config.minutes:.3g} minutes" if config.minutes is not None else f"{config.decisions:,} decisions"
+    budgets = [] if config.minutes is None else [f"{config.minutes:.3g} minutes"]
+    budget = " or ".join(budgets + ([] if config.decisions is None else [f"{config.decisions:,} decisions"]))
     processes = (
         f"{ranks.size} processes, each {config.num_threads} threads" if ranks.size > 1 else f"{config.num_threads} threads"
     )

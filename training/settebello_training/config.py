@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from settebello.errors import OptionError
+from settebello.opponents.critic import SUITS_AND_REST
 from settebello.opponents.exported import MAX_WIDTH
 
 MAX_SEED: Final = 2**20 - 1
@@ -29,7 +30,8 @@ class TrainConfig:
     Attributes:
         game: "tressette-2p", "tressette-4p" or "bazzica".
         seed: 0..2**20-1; the deals, the first weights and every draw follow from it.
-        minutes: budget in minutes of wall-clock time of the training loop, or None.
+        minutes: budget in minutes of wall-clock time of the training, measurements not counted, or None. Where only decisions
+            are given, commands take None.
         decisions: budget in decisions (one move of one seat), or None. With both, the one reached first ends the run.
         episode: "deal" or "match", as the environment's option.
         reward: "points" or "win", as the environment's option; "equity", for matches: each deal is worth twice what it adds to
@@ -143,8 +145,8 @@ class TrainConfig:
             hidden = tuple(self.hidden)
         except TypeError as error:
             raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths") from error
-        if not hidden or not all(type(width) is int and 1 <= width <= MAX_WIDTH for width in hidden):
-            raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths from 1 to {MAX_WIDTH}")
+        if not hidden or not all(type(width) is int and SUITS_AND_REST <= width <= MAX_WIDTH for width in hidden):
+            raise OptionError(f"hidden={self.hidden!r}: expected a list of layer widths from {SUITS_AND_REST} to {MAX_WIDTH}")
         object.__setattr__(self, "hidden", hidden)
         if self.reward not in ("points", "win", "equity"):
             raise OptionError(f"reward={self.reward!r}: allowed are 'points', 'win', 'equity'")
@@ -157,6 +159,12 @@ class TrainConfig:
         for name in ("curve_levels", "final_levels"):
             if not getattr(self, name):
                 raise OptionError(f"{name}=[]: expected at least one opponent (evaluations=0 measures no curve)")
+        if self.pool_share > 0 and not self.pool_levels and not self.pool_size:
+            raise OptionError(
+                f"pool_share={self.pool_share:g}, pool_levels=[], pool_size=0: expected somebody in the pool, or pool_share=0"
+            )
+        if self.keep_best and not self.evaluations:
+            raise OptionError("keep_best=True, evaluations=0: expected a curve for the best to be chosen by")
         if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
             raise OptionError(f"options={self.options!r}: expected the game's options by name")
         other = sorted(set(self.options) - {"target", "napoletana"})
@@ -187,7 +195,7 @@ class TrainConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """A configuration from names and values.
+        """A configuration from names and values; with decisions and no minutes, these are None.
 
         Raises:
             OptionError: a name is unknown (a near one is suggested) or its value is not allowed.
@@ -198,6 +206,8 @@ class TrainConfig:
                 near = difflib.get_close_matches(str(name), names, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise OptionError(f"unknown setting {name!r}{hint} (settings: {', '.join(names)})")
+        if values.get("decisions") is not None and "minutes" not in values:
+            values = {**values, "minutes": None}
         return cls(**values)
 
     @classmethod
@@ -305,6 +315,9 @@ def read_settings(path: Path) -> dict[str, Any]:
     return values
 
 
+_AS_JSON: Final = {"True": "true", "False": "false", "None": "null"}  # as error messages and Python write them
+
+
 def parse_setting(text: str) -> tuple[str, Any]:
     """Name and value of ``name=value``; the value is read as JSON where it is JSON, as text otherwise.
 
@@ -318,7 +331,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not equals or not name:
         raise OptionError(f"setting {text!r}: expected name=value, for example lr=0.0003")
     try:
-        value = json.loads(written)
+        value = json.loads(_AS_JSON.get(written, written))
     except ValueError:
         value = written
     group, dot, option = name.partition(".")

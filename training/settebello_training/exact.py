@@ -17,7 +17,7 @@ from settebello import GAMES, BatchEnv
 from settebello.errors import OptionError
 from settebello.opponents.endings import ending_actions
 from settebello_training.checkpoint import write_atomically
-from settebello_training.config import TrainConfig
+from settebello_training.config import TrainConfig, merge_settings
 from settebello_training.network import masked_log_probs
 from settebello_training.progress import source_commit
 from settebello_training.sequences import Player, SequenceGame, Vector, cfr_plus, sequence_form
@@ -39,6 +39,8 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "tensorboard": False,
     "minutes": None,
 }
+FIXED: Final = ("game", "minutes", "episode", "reward", "evaluations")  # of every deck
+DECK_OPTIONS: Final = ("deck_cards", "hand_size")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,9 +149,14 @@ def training_config(deck: SmallDeck, settings: Mapping[str, Any]) -> TrainConfig
     Raises:
         OptionError: a setting is unknown or not allowed.
     """
+    for name in (*FIXED, *(f"options.{option}" for option in DECK_OPTIONS)):
+        if name in settings or name.removeprefix("options.") in settings.get("options", {}):
+            raise OptionError(f"setting {name!r}: is the same for every small deck, and cannot be set here")
+    if settings.get("decisions", 1) is None:
+        raise OptionError("decisions=None: expected a number, the budget of the training on each deck")
     cards = load_game(deck).cards
     own = {"game": GAME, "decisions": deck.decisions, "options": {"deck_cards": cards, "hand_size": deck.hand_size}}
-    return TrainConfig.from_dict({**SETTINGS, **own, **settings})
+    return TrainConfig.from_dict(merge_settings({**SETTINGS, **own}, settings))
 
 
 def check_deck(deck: SmallDeck, settings: Mapping[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
@@ -214,7 +221,6 @@ def _share(point: Mapping[str, Any], uniform: float) -> str:
 
 def write_results(folder: Path, results: Sequence[Mapping[str, Any]], command: str) -> None:
     """Leave results as JSON and as a picture in a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     values = {"command": command, "commit": source_commit(), "unit": "points of the deal", "decks": list(results)}
     write_atomically(folder / RESULT, (json.dumps(values, indent=1) + "\n").encode())
     write_atomically(folder / PICTURE, picture(results))

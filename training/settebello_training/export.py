@@ -22,7 +22,7 @@ from settebello.opponents.exported import MANIFEST, input_scale, layers_to, read
 from settebello.opponents.inputs import inputs_of
 from settebello_training.checkpoint import load_checkpoint, write_atomically
 from settebello_training.network import ILLEGAL_LOGIT
-from settebello_training.progress import RESULT, source_commit
+from settebello_training.progress import source_commit
 
 OPSET: Final = 17
 IR_VERSION: Final = 8  # what came with that opset: older runtimes read it too
@@ -78,7 +78,7 @@ def export_run(
         files["onnx"] = onnx_policy(read_weights(folder, source), config.game)
     manifest = {name: value for name, value in source.items() if name not in ("progress", "files")}
     manifest["progress"] = {name: source["progress"].get(name) for name in COUNTERS}
-    manifest["run"] = _run_of(folder)
+    manifest["run"] = source["progress"].get("origin")
     manifest["export"] = {"command": command, "settebello": settebello.__version__, "commit": source_commit()}
     manifest["evaluations"] = [
         *(_evaluation(values, str(out), config.greedy) for values in source["progress"].get("evaluations", {}).values()),
@@ -148,17 +148,6 @@ def _read(folder: Path, manifest: Mapping[str, Any], part: str) -> bytes:
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
         raise CheckpointError(f"checkpoint {folder}: {entry['name']} was changed meanwhile; export again")
     return data
-
-
-def _run_of(folder: Path) -> dict[str, Any] | None:
-    """Command and commit of a run that ended, from its result."""
-    try:
-        result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-        return {"command": result["command"], "commit": result["commit"]}
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"checkpoint {folder}: {RESULT} is damaged ({error!r}); remove it, or copy it again") from error
 
 
 def _read_evaluation(path: Path, game: str) -> dict[str, Any]:

@@ -89,6 +89,7 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
         TrainingError: the loss is no longer a number, or another process has ended.
     """
     stop, first = Stop(), trainer.ranks.rank == 0
+    trainer.origin = {"command": command, "commit": source_commit()} | trainer.origin  # a resumed run keeps its own
     trainer.save(folder)  # at once: a folder that cannot be written should say so now, not in an hour
     report = Report(trainer, folder, console) if first else None
     with stop.on_signals(), report or nullcontext():
@@ -120,21 +121,26 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
 def _train(trainer: Trainer, folder: Path, report: Report | None, stop: Stop) -> None:
     config, ranks = trainer.config, trainer.ranks
     before = trainer.seconds
-    start = time.perf_counter()
-    last_save = start
+    start = last_save = time.perf_counter()
+    measuring = 0.0  # seconds that are not training
     while True:
-        # Time is rank 0's, and any rank may be interrupted: all must go on, save and end together.
+        # Time is rank 0's, and any rank may be interrupted: all must go on, measure, save and end together.
         now = time.perf_counter()
-        save_due = now - last_save >= 60 * config.checkpoint_minutes
-        shared = torch.tensor([before + now - start, save_due], dtype=torch.float64)
-        trainer.seconds, save_due = ranks.from_first(shared).tolist()
+        trainer.seconds = before + now - start - measuring
+        save_due, measure_due = now - last_save >= 60 * config.checkpoint_minutes, trainer.measure_due
+        shared = torch.tensor([trainer.seconds, save_due, measure_due], dtype=torch.float64)
+        trainer.seconds, save_due, measure_due = ranks.from_first(shared).tolist()
         if ranks.sum(torch.tensor(int(stop.asked))):
             break
-        if trainer.updates and save_due:
+        if trainer.updates and (save_due or measure_due):  # a measurement may take longer than an interval
             trainer.save(folder)
             last_save = time.perf_counter()
-        if report is not None and trainer.measure_due:
-            report.measured(trainer.measure())
+        if measure_due:
+            if report is not None:
+                begun = time.perf_counter()
+                report.measured(trainer.measure())
+                measuring += time.perf_counter() - begun
+            continue
         if trainer.fraction >= 1:
             break
         metrics = trainer.update()
@@ -150,6 +156,7 @@ def _result_values(trainer: Trainer, result: RunResult, command: str) -> dict[st
         "command": command,
         "settebello": settebello.__version__,
         "commit": source_commit(),
+        "origin": trainer.origin,
         "finished": result.finished,
         "evaluations": {level: evaluation.to_dict() for level, evaluation in result.evaluations.items()},
         "meaning": result.meaning,

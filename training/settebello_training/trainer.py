@@ -93,7 +93,7 @@ class Trainer:
             if module is not None:
                 module.to(self.device)
         self.optimizer = torch.optim.Adam([p for _, p in self._parameters], lr=config.lr, eps=1e-5, fused=True)
-        self._averaged = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
+        self._averaged = self._copied()
         width = inputs_of(config.game).size(critic=self.critic is not None)
         self.rollout = Rollout(config.rollout_steps, len(rows), width, env.num_actions, env.num_seats)
         self.updates = 0
@@ -102,8 +102,9 @@ class Trainer:
         self.seconds = 0.0
         self.curve: list[dict[str, Any]] = []
         self.evaluations: dict[str, DuelResult] = {}
-        self.best: tuple[float, dict[str, Tensor]] | None = None
+        self.best: tuple[float, dict[str, Tensor], dict[str, Tensor] | None] | None = None
         self.clock = Clock()
+        self.origin: dict[str, Any] = {}
 
     def _new_network(self, generator: torch.Generator | None = None) -> SuitNetwork:
         config = self.config
@@ -118,16 +119,37 @@ class Trainer:
         return named
 
     @property
+    def _networks(self) -> dict[str, SuitNetwork]:
+        return {"network": self.network} | ({} if self.critic is None else {"critic": self.critic})
+
+    def _copied(self) -> dict[str, Tensor]:
+        """A copy of the weights of policy and critic, by network and name."""
+        return {
+            f"{part}.{name}": tensor.detach().clone()
+            for part, network in self._networks.items()
+            for name, tensor in network.state_dict().items()
+        }
+
+    @property
     def exported(self) -> dict[str, Tensor]:
         """Weights of the ``PolicyValueNetwork`` that this run would leave now, before the best are chosen."""
         network = self._new_network()
-        network.load_state_dict(self._averaged)  # without averaging, the last weights
+        network.load_state_dict(_part(self._averaged, "network"))  # without averaging, the last weights
         return network.dense()
 
     @property
-    def kept(self) -> dict[str, Tensor]:
-        """Weights that a checkpoint shows: the best of the curve where they are kept, else those of now."""
-        return self.exported if self.best is None else self.best[1]
+    def exported_critic(self) -> dict[str, Tensor] | None:
+        """Weights of the critic that goes with ``exported``; None: there is none."""
+        if self.critic is None:
+            return None
+        critic = SuitNetwork(self.config.game, self.config.hidden, ignored=self.config.ignored, critic=True)
+        critic.load_state_dict(_part(self._averaged, "critic"))
+        return critic.dense()
+
+    @property
+    def kept(self) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
+        """Policy and critic that a checkpoint shows: the best of the curve where they are kept, else those of now."""
+        return (self.exported, self.exported_critic) if self.best is None else self.best[1:]
 
     @property
     def fraction(self) -> float:
@@ -237,8 +259,9 @@ class Trainer:
         """Move the averaged weights towards those of now; at first quickly, so that the start is forgotten."""
         decay = min(self.config.average, self.updates / (self.updates + 10))
         with torch.no_grad():
-            for name, tensor in self.network.state_dict().items():
-                self._averaged[name].lerp_(tensor, 1 - decay)
+            for part, network in self._networks.items():
+                for name, tensor in network.state_dict().items():
+                    self._averaged[f"{part}.{name}"].lerp_(tensor, 1 - decay)
 
     def measure(self) -> dict[str, DuelResult]:
         """Play the curve's deals against each of its opponents and add the results to the curve."""
@@ -250,12 +273,12 @@ class Trainer:
         wanted = "points_per_deal" if self.config.episode == "deal" else "win_rate"
         score = sum(getattr(result, wanted) for result in results.values())
         if self.config.keep_best and (self.best is None or score > self.best[0]):
-            self.best = score, weights
+            self.best = score, weights, self.exported_critic
         return results
 
     def final_evaluation(self) -> dict[str, DuelResult]:
         """Play the final deals, the same against each level; nothing else in a run sees them."""
-        config, weights = self.config, self.kept
+        config, (weights, _) = self.config, self.kept
         self.evaluations = {
             level: evaluate(config, weights, level, config.eval_deals, FINAL_SEED) for level in config.final_levels
         }
@@ -278,7 +301,12 @@ class Trainer:
         trainer |= {f"averaged.{name}": tensor for name, tensor in self._averaged.items()}
         if self.critic is not None:
             trainer |= {f"critic.{name}": tensor for name, tensor in self.critic.state_dict().items()}
-        progress = self.counters | {"curve": self.curve, "clock": self.clock.seconds, "clock_total": self.clock.total}
+        progress = self.counters | {
+            "origin": self.origin,
+            "curve": self.curve,
+            "clock": self.clock.seconds,
+            "clock_total": self.clock.total,
+        }
         progress |= self._final_results
         if self.pool is not None:
             progress["pool_interval"], progress["pool_selves"] = self.pool.interval, len(self.pool.selves)
@@ -287,8 +315,9 @@ class Trainer:
         if self.best is not None:
             progress["best"] = self.best[0]
             trainer |= {f"best.{name}": tensor for name, tensor in self.best[1].items()}
-        critic = None if self.critic is None else {name: tensor.cpu() for name, tensor in self.critic.dense().items()}
-        save_checkpoint(folder, self.config, self.kept, trainer, progress, critic=critic)
+            trainer |= {f"best_critic.{name}": tensor for name, tensor in (self.best[2] or {}).items()}
+        weights, critic = self.kept
+        save_checkpoint(folder, self.config, weights, trainer, progress, critic=critic)
 
     def save_evaluations(self, folder: Path) -> None:
         """Put the final evaluations into the checkpoint that a folder holds; the other ranks take no part.
@@ -323,7 +352,8 @@ class Trainer:
                 network.load_dense(parts[part])
         except CheckpointError as error:
             raise CheckpointError(f"checkpoint {folder}: {error}, so no run can start from it") from error
-        self._averaged = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
+        self._averaged = self._copied()
+        self.origin["from"] = {"folder": str(folder), "weights_sha256": checkpoint.manifest["files"]["weights"]["sha256"]}
 
     @classmethod
     def resume(cls, folder: Path, *, config: TrainConfig | None = None) -> Self:
@@ -343,10 +373,10 @@ class Trainer:
             trainer._set_tensors(tensors)
             trainer._set_pool(tensors, progress)
             if "best" in progress:
-                trainer.best = progress["best"], _part(tensors, "best")
+                trainer.best = progress["best"], _part(tensors, "best"), _part(tensors, "best_critic") or None
             for name in COUNTERS:
                 setattr(trainer, name, progress[name])
-            trainer.curve = list(progress["curve"])
+            trainer.curve, trainer.origin = list(progress["curve"]), dict(progress["origin"])
             # Missing where an older release saved a single one, on deals of its own: then the final ones are played anew.
             results = progress.get("evaluations", {})
             trainer.evaluations = {level: DuelResult.from_dict(values) for level, values in results.items()}

@@ -45,6 +45,8 @@ class TiedLayer:
         self, weight: Float32Array, bias: Float32Array, suits: int, inputs: tuple[int, int], outputs: tuple[int, int]
     ) -> None:
         k, width = inputs[0], outputs[0]
+        if weight.shape != (suits * width + outputs[1], suits * k + inputs[1]):
+            raise CheckpointError(f"the network has a layer of shape {weight.shape}, too narrow for {suits} equal suits")
         other = weight[:width, k : 2 * k]  # what a suit takes from another one
         to_suits = np.concatenate([other, weight[:width, suits * k :]], axis=1)
         to_rest = np.concatenate([weight[suits * width :, :k], weight[suits * width :, suits * k :]], axis=1)

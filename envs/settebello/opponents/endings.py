@@ -13,7 +13,7 @@ from settebello.errors import OptionError
 from settebello.game import GAMES
 from settebello.information import Information
 from settebello.jit import kernel
-from settebello.opponents.compiled import policy
+from settebello.opponents.compiled import check_rows, policy
 from settebello.opponents.flat import NUM_SCRATCH, only_world
 from settebello.opponents.tressette_moves import choose_known
 from settebello.tressette.solver import is_ending, new_table
@@ -45,9 +45,9 @@ class _Scratch(threading.local):
 _SCRATCH: Final = _Scratch()
 
 
-def _choose(states: npt.NDArray[Any], rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+def _choose(states: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     actions, medium = np.zeros(len(rows), np.int64), policy(GAME, "medium")
-    _best_cards(states, np.asarray(rows, np.int64), _SCRATCH.table, POINT_UTILITY, medium, _SCRATCH.values, WORD, actions)
+    _best_cards(states, rows, _SCRATCH.table, POINT_UTILITY, medium, _SCRATCH.values, WORD, actions)
     return actions
 
 
@@ -60,14 +60,14 @@ def ending_actions(batch: BatchEnv, rows: npt.NDArray[np.integer[Any]]) -> npt.N
 
     Returns:
         int64 ``(n,)``, by row a card that is best in points of the deal, of equal ones the one that brings most if both play
-        on as "medium" does; -1 where there is still a stock.
+        on as "medium" does; -1 where there is still a stock, or more than ten cards are in hand.
 
     Raises:
-        OptionError: the games are other ones.
+        OptionError: the games are other ones, or rows are not whole numbers in 0..N-1.
     """
     if batch.game != GAME:
         raise OptionError(f"ending_actions: expected games of {GAME!r}, got {batch.game!r}")
-    return _choose(batch._states, rows)
+    return _choose(batch._states, check_rows(batch, rows))
 
 
 def solve_or_choose(

@@ -149,7 +149,7 @@ def _points(folder: Path, manifest: Mapping[str, Any]) -> float:
         raise CheckpointError(
             f"checkpoint {folder}: holds no critic to look ahead with; {WITHOUT_CRITIC}, or take a run with critic='all'"
         )
-    for name, wanted in (("episode", "deal"), ("reward", "points")):
+    for name, wanted in (("episode", "deal"), ("reward", "points"), ("gamma", 1.0)):
         if config.get(name) != wanted:
             raise CheckpointError(
                 f"checkpoint {folder}: its critic was trained with {name}={reprlib.repr(config.get(name))}, not {wanted!r}, "
