@@ -21,6 +21,7 @@ from settebello.arena import duel
 from settebello.bazzica.state import NUM_HANDS
 from settebello.errors import CheckpointError, OptionError
 from settebello.opponents import from_spec, load, shipped
+from settebello.opponents.critic import TiedLayer
 from settebello.opponents.exported import ExportedOpponent, read_manifest
 from settebello.opponents.hard import HardOpponent, HardParameters
 from settebello.opponents.inputs import inputs_of
@@ -425,6 +426,12 @@ def test_refuses_a_critic_that_tells_equal_suits_apart(folder: Path) -> None:
         else:
             refused(folder, "equal suits", worlds=(1, 2))
     load("tressette-2p", "hard", worlds=0, folder=folder)
+
+
+def test_refuses_layers_too_narrow_for_the_suits() -> None:
+    """Each suit and the rest have a feature at least."""
+    with pytest.raises(CheckpointError, match=r"shape \(4, 20\), too narrow for 4 equal suits"):
+        TiedLayer(np.zeros((4, 20), np.float32), np.zeros(4, np.float32), 4, (4, 4), (1, 1))
 
 
 def test_looks_ahead_with_a_critic_of_points_only(folder: Path) -> None:

@@ -1082,6 +1082,13 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureF
     assert "cannot be written" in capsys.readouterr().err
 
 
+def test_a_result_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "result.json" / "in the way").mkdir(parents=True)
+    assert command("run", "--out", tmp_path, *TINY_RUN) == 1
+    assert "the result cannot be written" in capsys.readouterr().err
+    assert load_checkpoint(tmp_path).manifest["progress"]["evaluations"]
+
+
 def test_usage_errors_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("run", "--minutes", "many") == 2
     assert command("fly") == 2

@@ -15,6 +15,7 @@ from rich.console import Console
 
 import settebello
 from settebello.arena import DuelResult
+from settebello_training.errors import CheckpointError
 from settebello_training.evaluate import CURVE_SEED, FINAL_SEED
 from settebello_training.exploit import meaning
 from settebello_training.progress import CURVE_PICTURE, RESULT, Report, source_commit, write_curve, write_result
@@ -112,9 +113,14 @@ def train(trainer: Trainer, folder: Path, console: Console, command: str) -> Run
         meaning=meaning(trainer.config.exploits, evaluations),
     )
     if first:
-        if trainer.curve:
-            write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config)
-        write_result(folder / RESULT, _result_values(trainer, result, command))
+        try:
+            if trainer.curve:
+                write_curve(folder / CURVE_PICTURE, trainer.curve, trainer.config)
+            write_result(folder / RESULT, _result_values(trainer, result, command))
+        except OSError as error:
+            raise CheckpointError(
+                f"folder {folder}: the result cannot be written ({error}); the checkpoint is saved"
+            ) from error
     return result
 
 

@@ -345,6 +345,11 @@ class Trainer:
             theirs, ours = getattr(checkpoint.config, name), getattr(self.config, name)
             if theirs != ours:
                 raise CheckpointError(f"checkpoint {folder}: made with {name}={theirs!r}, this run has {name}={ours!r}")
+        if self.config.ignored and not checkpoint.config.ignored:
+            raise CheckpointError(
+                f"checkpoint {folder}: made with episode='match', and looks at the score, which a run with episode='deal' does "
+                "not; set episode='match'"
+            )
         networks = {"weights": self.network} | ({} if self.critic is None else {"critic": self.critic})
         parts = {part: read_weights(checkpoint.folder, checkpoint.manifest, part) for part in networks}
         try:
