@@ -8,6 +8,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from settebello import BatchEnv
 from settebello.arena import duel
 from settebello.bazzica.state import NUM_HANDS
 from settebello.errors import CheckpointError, OptionError
+from settebello.information import Information
 from settebello.opponents import from_spec, load, shipped
 from settebello.opponents.critic import TiedLayer
 from settebello.opponents.exported import ExportedOpponent, read_manifest
@@ -171,25 +173,30 @@ def test_without_worlds_it_plays_by_the_policy(game: str, options: dict[str, Any
     assert opened > 20 or game == "tressette-4p"
 
 
+def closed_choices(game: str, policy: ExportedOpponent) -> Iterator[tuple[Information, Any]]:
+    """Choices in random play before the game is open: what the seat to move knows, and the policy's logits."""
+    batch, rng = BatchEnv(game, 8, seed=4), np.random.default_rng(4)
+    for _ in range(30):
+        logits = policy.logits(inputs_of(game).of_batch(batch))
+        for row in choices(batch):
+            if not is_open(batch, row):
+                yield batch.information(row, int(batch.seat[row])), logits[row]
+        random_step(batch, rng)
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_it_plays_what_value_and_policy_make_best(game: str) -> None:
     policy = ExportedOpponent(game, shipped_folder(game))
     opponents: dict[float, Any] = {prior: load(game, "hard", 1, worlds=3, prior=prior, margin=1000) for prior in (0, 0.2, 1000)}
-    batch, rng, apart = BatchEnv(game, 8, seed=4), np.random.default_rng(4), 0
-    for _ in range(30):
-        logits = policy.logits(inputs_of(game).of_batch(batch))
-        for row in choices(batch):
-            if is_open(batch, row):
-                continue
-            information = batch.information(row, int(batch.seat[row]))
-            values = opponents[0].values(information)
-            assert all(math.isfinite(value) for value in values.values())
-            for prior, hard in opponents.items():
-                assert hard.values(information) == values
-                scores = {action: value + prior * logits[row, action] for action, value in values.items()}
-                assert scores[hard.act(information)] > max(scores.values()) - 1e-4 * max(1, prior)
-            apart += len({hard.act(information) for hard in opponents.values()}) > 1
-        random_step(batch, rng)
+    apart = 0
+    for information, logits in closed_choices(game, policy):
+        values = opponents[0].values(information)
+        assert all(math.isfinite(value) for value in values.values())
+        for prior, hard in opponents.items():
+            assert hard.values(information) == values
+            scores = {action: value + prior * logits[action] for action, value in values.items()}
+            assert scores[hard.act(information)] > max(scores.values()) - 1e-4 * max(1, prior)
+        apart += len({hard.act(information) for hard in opponents.values()}) > 1
     assert apart > 10
 
 
@@ -201,27 +208,21 @@ def test_what_the_policy_rules_out_is_not_looked_at(game: str, monkeypatch: pyte
     wide: Any = load(game, "hard", 1, worlds=3, prior=0, margin=1000)
     worth = hard._worth
     monkeypatch.setattr(hard, "_worth", lambda *given: looked.append(given[2].tolist()) or worth(*given))
-    batch, rng, fewer = BatchEnv(game, 8, seed=4), np.random.default_rng(4), 0
-    for _ in range(30):
-        logits = policy.logits(inputs_of(game).of_batch(batch))
-        for row in choices(batch):
-            if is_open(batch, row):
-                continue
-            information = batch.information(row, int(batch.seat[row]))
-            legal, of = information.legal_actions(), logits[row]
-            best = max(of[action] for action in legal)
-            if any(abs(best - of[action] - 1) < 1e-3 for action in legal):
-                continue  # on the margin, within rounding
-            near = [action for action in legal if best - of[action] < 1]
-            looked.clear()
-            action = hard.act(information)
-            assert looked == ([near] if len(near) > 1 else [])
-            fewer += len(near) < len(legal)
-            values = hard.values(information)
-            assert values == wide.values(information)
-            assert action in near
-            assert len(near) == 1 or values[action] == max(values[other] for other in near)
-        random_step(batch, rng)
+    fewer = 0
+    for information, logits in closed_choices(game, policy):
+        legal = information.legal_actions()
+        best = max(logits[action] for action in legal)
+        if any(abs(best - logits[action] - 1) < 1e-3 for action in legal):
+            continue  # on the margin, within rounding
+        near = [action for action in legal if best - logits[action] < 1]
+        looked.clear()
+        action = hard.act(information)
+        assert looked == ([near] if len(near) > 1 else [])
+        fewer += len(near) < len(legal)
+        values = hard.values(information)
+        assert values == wide.values(information)
+        assert action in near
+        assert len(near) == 1 or values[action] == max(values[other] for other in near)
     assert fewer > 50
 
 

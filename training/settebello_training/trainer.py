@@ -297,10 +297,8 @@ class Trainer:
         if self.ranks.rank > 0:
             return
         trainer |= optimizer_tensors(self.optimizer, [name for name, _ in self._parameters])
-        trainer |= {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        trainer |= self._copied()
         trainer |= {f"averaged.{name}": tensor for name, tensor in self._averaged.items()}
-        if self.critic is not None:
-            trainer |= {f"critic.{name}": tensor for name, tensor in self.critic.state_dict().items()}
         progress = self.counters | {
             "origin": self.origin,
             "curve": self.curve,
@@ -350,11 +348,11 @@ class Trainer:
                 f"checkpoint {folder}: made with episode='match', and looks at the score, which a run with episode='deal' does "
                 "not; set episode='match'"
             )
-        networks = {"weights": self.network} | ({} if self.critic is None else {"critic": self.critic})
-        parts = {part: read_weights(checkpoint.folder, checkpoint.manifest, part) for part in networks}
+        files = {"network": "weights", "critic": "critic"}
+        dense = {part: read_weights(checkpoint.folder, checkpoint.manifest, files[part]) for part in self._networks}
         try:
-            for part, network in networks.items():
-                network.load_dense(parts[part])
+            for part, network in self._networks.items():
+                network.load_dense(dense[part])
         except CheckpointError as error:
             raise CheckpointError(f"checkpoint {folder}: {error}, so no run can start from it") from error
         self._averaged = self._copied()
@@ -395,9 +393,8 @@ class Trainer:
         return trainer
 
     def _set_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        self.network.load_state_dict(_part(tensors, "network"))
-        if self.critic is not None:
-            self.critic.load_state_dict(_part(tensors, "critic"))
+        for part, network in self._networks.items():
+            network.load_state_dict(_part(tensors, part))
         averaged = _part(tensors, "averaged")
         self._averaged = {name: averaged[name].to(self.device) for name in self._averaged}
         load_optimizer(self.optimizer, [name for name, _ in self._parameters], tensors)
