@@ -36,7 +36,7 @@ played at random, the same ones in each round.
   open hands       four hands of so many cards, all seen: the exact value
   last hand        bazzica: the exact value of each action
   random ...       a level's own play, {BATCH_SIZE} games in one call
-  search           the mean over moves that are not forced
+  search, hard     the mean over moves that are not forced
   duel             easy against medium in the arena, each deal played twice;
                    fewer deals are played, and the time scaled up
 """
