@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from settebello.bazzica.solver import ILLEGAL, last_hand_values
+import numpy as np
+
+from settebello.bazzica.solver import ILLEGAL, last_hand_values, search
+from settebello.bazzica.state import NUM_HANDS
 from settebello.jit import kernel
 from settebello.opponents.flat import NO_VALUE, best_by_play_out
 
@@ -22,6 +25,21 @@ def choose_known(states: Any, seat: int, memory: Any, utility: Any, policy: Any,
 
 @kernel
 def leaf_values(states: Any, seat: int, memory: Any, values: Any, known: Any) -> None:
-    """As Tressette's, of deals that were not in their last hand a move before: nothing of them is known."""
-    values[:] = 0.0
-    known[:] = False
+    """What each deal is worth to the seat, own points minus the other's, where that is exact: from its last hand on; else 0.
+
+    Args:
+        states: N full records of single deals.
+        seat: that seat.
+        memory: scratch space of the solver.
+        values: float64 ``(N,)``, filled.
+        known: bool ``(N,)``, filled: whether it is exact.
+    """
+    sign = 1.0 if seat == 0 else -1.0
+    points = np.zeros((0, 0))
+    for i in range(len(states)):
+        state = states[i]
+        known[i] = state["over"] != 0 or state["hand_number"] == NUM_HANDS
+        values[i] = 0.0
+        if known[i]:
+            memory[0] = state
+            values[i] = sign * search(memory, 0, -np.inf, np.inf, points)

@@ -226,6 +226,7 @@ def look_one_ahead(
     actions: Any,
     states: Any,
     plays_out: bool,
+    to_the_end: bool,
     utility: Any,
     outcomes: Any,
     word: Any,
@@ -234,6 +235,7 @@ def look_one_ahead(
 
     Args:
         plays_out: whether each is played out by the policy, in bazzica for the rest of the hand.
+        to_the_end: whether ``states`` are as the play-outs leave them, not as the actions do.
         utility: see ``play_out``.
         outcomes: float64 ``(len(states),)``, filled with what the play-outs are worth to the seat's side.
     """
@@ -249,6 +251,8 @@ def look_one_ahead(
             if plays_out:
                 scratch[PLAYED] = scratch[WORLD]
                 outcomes[place] = sign * play_out(scratch[PLAYED], actions[k], policy, 1, utility, word)
+                if to_the_end:
+                    states[place] = scratch[PLAYED]
             place += 1
 
 

@@ -6,6 +6,7 @@ with what the seat knows. The critic has learnt what comes of a position when al
 cards: so its mean over worlds estimates the worth of the action itself, not what those who see everything would make of it, and
 a step from the policy towards it improves on the policy (Sutton and Barto 2018, "Reinforcement learning", section 4.2).
 Play-outs by "medium" in the same worlds err in other ways than the critic; the mean of both errs less than either in Tressette.
+In bazzica they stop at the end of the hand, and the critic values what they lead to.
 """
 
 import dataclasses
@@ -41,8 +42,10 @@ from settebello.opponents.shipped import shipped_folder
 from settebello.options import check_int, check_real
 from settebello.utility import POINT_UTILITY
 
-# What is best is not the same in each game: bazzica's critic has little to add to play-outs, which are far quicker there.
-GAME_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"bazzica": {"worlds": 64, "tries": 4, "playouts": 1.0}}
+# What is best is not the same in each game.
+GAME_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "bazzica": {"worlds": 64, "doubt": 0.1, "prior": 0.05, "playouts": 0.0}
+}
 MAX_MARGIN: Final = 1000.0
 MAX_WORLDS: Final = 1000  # all at once: what comes of each action in each is some ten kilobytes
 WITHOUT_CRITIC: Final = "with worlds=0 it plays by the policy alone, with playouts=1 by policy and play-outs"
@@ -59,7 +62,8 @@ class HardParameters:
         margin: an action that the policy gives a logit further than this below its best one's is not looked at; if none is
             left beside the best, nothing is. 1000: all are.
         playouts: share of the judgement of an action that comes from play-outs by "medium" in the same worlds; the critic's is
-            the rest. With 1 the critic is not asked.
+            the rest. With 1 the critic is not asked. In bazzica the hand at hand is always played out, and this is the share
+            of the estimate with which play-outs end there; the critic values the same ends.
         folder: of a training run or an exported one, or its manifest; kept as an absolute path. "": the one that comes with
             settebello.
     """
@@ -203,6 +207,7 @@ class HardOpponent(SearchOpponent):
         self._row = np.zeros((1, of.obs_size), np.int8)
         self._mask = np.zeros((1, of.mask_size), np.int8)
         self._states = np.zeros(0, of.dtype)
+        self._hand_by_hand = of.id == "bazzica"  # play-outs stop there before the deal is over
         self._explains = False  # looks at all actions, also those that are out of the question
 
     def values(self, information: Information) -> dict[int, float]:
@@ -247,7 +252,8 @@ class HardOpponent(SearchOpponent):
         states = self._states[:count]
         sampling = (own.worlds, own.tries, own.doubt, self._tables, self._scratch, policy(self.game, "medium"))
         worth, outcomes, known = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_)
-        look_one_ahead(record, seat, *sampling, actions, states, own.playouts > 0, POINT_UTILITY, outcomes, word)
+        plays_out = own.playouts > 0 or self._hand_by_hand
+        look_one_ahead(record, seat, *sampling, actions, states, plays_out, self._hand_by_hand, POINT_UTILITY, outcomes, word)
         self._exact.leaf_values(states, seat, self._memory, worth, known)
         places = np.flatnonzero(~known)
         if own.playouts == 1:
