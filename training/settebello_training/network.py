@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from settebello.opponents.critic import TiedLayer, suit_widths
+from settebello.opponents.critic import TiedLayer, dense_layer, suit_widths
 from settebello.opponents.exported import input_scale
 from settebello.opponents.inputs import inputs_of
 
@@ -94,15 +94,13 @@ class SuitLayer(nn.Module):
         """Weight (outputs, inputs) and bias (outputs,) of the ordinary layer that does the same; suits come first, one after
         the other, then the rest.
         """
-        k, width, suits = self.inputs[0], self.outputs[0], self.suits
-        weight, bias = self.shared.weight, self.shared.bias
-        average = (weight[:, :k] / suits).repeat(1, suits)
-        whole = torch.cat((average, weight[:, k:]), dim=1)
-        to_suits = whole[:width].repeat(suits, 1)
-        if self.own is not None:
-            for suit in range(suits):
-                to_suits[suit * width : (suit + 1) * width, suit * k : (suit + 1) * k] += self.own.weight
-        return torch.cat((to_suits, whole[width:])), torch.cat((bias[:width].repeat(suits), bias[width:]))
+        device, k = self.shared.weight.device, self.inputs[0]
+        shared = self.shared.weight.detach().cpu().numpy().T.copy()
+        shared[:k] /= self.suits  # there the sum over suits, here their average
+        bias = self.shared.bias.detach().cpu().numpy()
+        own = np.zeros((k, 0), np.float32) if self.own is None else self.own.weight.detach().cpu().numpy().T
+        weight, bias = dense_layer(own, shared, bias, self.suits)
+        return torch.from_numpy(weight).to(device), torch.from_numpy(bias).to(device)
 
     def load_dense(self, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> None:
         """Take the weights of the ordinary layer that does what this one is to do.
@@ -112,7 +110,7 @@ class SuitLayer(nn.Module):
         """
         layer = TiedLayer(weight, bias, self.suits, self.inputs, self.outputs)
         shared = torch.from_numpy(layer.shared.T.copy())
-        shared[:, : self.inputs[0]] *= self.suits  # there the sum over suits, here their average
+        shared[:, : self.inputs[0]] *= self.suits  # as in ``dense``
         with torch.no_grad():
             if self.own is not None:
                 self.own.weight.copy_(torch.from_numpy(layer.own.T))

@@ -23,6 +23,16 @@ def suit_widths(width: int, suits: int) -> tuple[int, int]:
     return each, max(1, width - suits * each)
 
 
+def dense_layer(own: Float32Array, shared: Float32Array, bias: Float32Array, suits: int) -> tuple[Float32Array, Float32Array]:
+    """Weight (outputs, inputs) and bias (outputs,) of the ordinary layer that does what a ``TiedLayer`` of these does."""
+    k, width = own.shape
+    weight = np.concatenate([np.tile(shared.T[:, :k], suits), shared.T[:, k:]], axis=1)
+    weight = np.concatenate([np.tile(weight[:width], (suits, 1)), weight[width:]])
+    for suit in range(suits):
+        weight[suit * width : (suit + 1) * width, suit * k : (suit + 1) * k] += own.T
+    return weight, np.concatenate([np.tile(bias[:width], suits), bias[width:]])
+
+
 class TiedLayer:
     """A layer that does to each of S suits the same: its output is its own input times one matrix, plus what the sum over suits
     and the rest give to every suit; the rest's output comes from the latter two.
@@ -53,7 +63,7 @@ class TiedLayer:
         self.own = np.ascontiguousarray((weight[:width, :k] - other).T)
         self.shared = np.ascontiguousarray(np.concatenate([to_suits, to_rest]).T)
         self.bias = np.concatenate([bias[:width], bias[suits * width :]])
-        for ours, theirs in zip(self._dense(suits), (weight, bias), strict=True):
+        for ours, theirs in zip(dense_layer(self.own, self.shared, self.bias, suits), (weight, bias), strict=True):
             if not np.allclose(ours, theirs, rtol=0, atol=TOLERANCE * np.abs(theirs).max()):
                 raise CheckpointError("the network does not treat equal suits alike, as those of settebello-train do")
 
@@ -66,15 +76,6 @@ class TiedLayer:
         to_suits = own.reshape(len(rest), suits, width)
         to_suits += shared[:, None, :width]
         return to_suits, shared[:, width:]
-
-    def _dense(self, suits: int) -> tuple[Float32Array, Float32Array]:
-        k, width = self.own.shape
-        shared = self.shared.T
-        weight = np.concatenate([np.tile(shared[:, :k], suits), shared[:, k:]], axis=1)
-        weight = np.concatenate([np.tile(weight[:width], (suits, 1)), weight[width:]])
-        for suit in range(suits):
-            weight[suit * width : (suit + 1) * width, suit * k : (suit + 1) * k] += self.own.T
-        return weight, np.concatenate([np.tile(self.bias[:width], suits), self.bias[width:]])
 
 
 class Critic:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from settebello.batch import BatchEnv
 from settebello.cards import NUM_CARDS
+from settebello.endings import GAME
 from settebello.errors import OptionError
 from settebello.game import GAMES
 from settebello.information import Information
@@ -19,7 +20,6 @@ from settebello.opponents.tressette_moves import choose_known
 from settebello.tressette.solver import is_ending, new_table
 from settebello.utility import POINT_UTILITY
 
-GAME: Final = "tressette-2p"
 WORD: Final = np.uint64(0)  # of the random stream, which play-outs by "medium" do not draw from
 
 
