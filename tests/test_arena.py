@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import settebello
 from settebello import GAMES, BatchEnv
 from settebello.arena import (
     ARENA_SEEDS,
@@ -26,6 +27,7 @@ from settebello.arena import (
     print_ladder,
     write_chart,
 )
+from settebello.arena import run as arena_run
 from settebello.arena.play import Chunk, Entrant, Setup, Worker
 from settebello.arena.tally import Tally
 from settebello.errors import ArenaError, OptionError
@@ -366,6 +368,24 @@ def test_results_of_other_settings_are_refused(tmp_path: Path, change: dict[str,
     with pytest.raises(OptionError, match=r"duel\.json") as error:
         duel(**(settings | change), path=path)
     assert message in str(error.value)
+    assert path.read_bytes() == before
+
+
+def test_results_of_other_code_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels of the same name may have become stronger since."""
+    path = tmp_path / "duel.json"
+    duel(GAME, "easy", "random", 70, 1, path=path)
+    before = path.read_bytes()
+    copied = tmp_path / "settebello"
+    copied.mkdir()
+    (copied / "__init__.py").write_text("LEVELS = 6\n")
+    monkeypatch.setattr(settebello, "__file__", str(copied / "__init__.py"))
+    arena_run._code.cache_clear()
+    try:
+        with pytest.raises(OptionError, match=r"duel\.json: its results are of code='settebello 0.* sha256:.*another file"):
+            duel(GAME, "easy", "random", 140, 1, path=path)
+    finally:
+        arena_run._code.cache_clear()
     assert path.read_bytes() == before
 
 

@@ -44,7 +44,8 @@ def duel(
         processes: how many play. With more than one, opponent objects are pickled, and scripts need the usual
             ``if __name__ == "__main__"``.
         path: a JSON file in which results are kept while they come and from which they are resumed: an interrupted duel called
-            again goes on, a finished one returns at once, and one with more ``deals`` adds those that are missing.
+            again goes on, a finished one returns at once, and one with more ``deals`` adds those that are missing. Results
+            of other settings, or of other code of settebello, are refused.
         progress: called with a ``Progress`` after each chunk.
         **options: of the game, except ``reward`` and ``illegal``.
 

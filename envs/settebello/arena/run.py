@@ -1,6 +1,7 @@
 """Playing tallies to their end, in this process or in several, saving what was done."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -17,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+import settebello
 from settebello.arena.play import MAX_DEALS, MAX_SEED, Chunk, Entrant, Fault, Setup, Task, Worker, portable
 from settebello.arena.tally import Tally
 from settebello.errors import ArenaError, OptionError
@@ -146,6 +148,7 @@ class Store:
             "episode": setup.episode,
             "options": dict(setup.options),
             "until_ci": limits.until_ci,
+            "code": _code(),
         }
 
     def load(self) -> None:
@@ -201,6 +204,16 @@ class Store:
         """Write the file if the last time is some seconds ago."""
         if monotonic() - self._saved_at > SAVE_SECONDS:
             self.save()
+
+
+@functools.cache
+def _code() -> str:
+    """What the levels are made of: under the same name they may play otherwise in another version."""
+    package = Path(settebello.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        digest.update(f"{file.relative_to(package).as_posix()}\n".encode() + file.read_bytes())
+    return f"settebello {settebello.__version__} sha256:{digest.hexdigest()}"
 
 
 def _source(entrant: Entrant) -> str:
