@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-import settebello
 from settebello import GAMES, BatchEnv
 from settebello.arena import (
     ARENA_SEEDS,
@@ -379,10 +378,10 @@ def test_results_of_other_code_are_refused(tmp_path: Path, monkeypatch: pytest.M
     copied = tmp_path / "settebello"
     copied.mkdir()
     (copied / "__init__.py").write_text("LEVELS = 6\n")
-    monkeypatch.setattr(settebello, "__file__", str(copied / "__init__.py"))
+    monkeypatch.setattr(arena_run, "PACKAGE", copied)
     arena_run._code.cache_clear()
     try:
-        with pytest.raises(OptionError, match=r"duel\.json: its results are of code='settebello 0.* sha256:.*another file"):
+        with pytest.raises(OptionError, match=r"duel\.json: its results are of code='settebello sha256:.*another file"):
             duel(GAME, "easy", "random", 140, 1, path=path)
     finally:
         arena_run._code.cache_clear()

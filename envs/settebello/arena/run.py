@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import settebello
 from settebello.arena.play import MAX_DEALS, MAX_SEED, Chunk, Entrant, Fault, Setup, Task, Worker, portable
 from settebello.arena.tally import Tally
 from settebello.errors import ArenaError, OptionError
@@ -30,6 +29,7 @@ from settebello.output import check_output, write_json
 FORMAT: Final = 1
 SAVE_SECONDS: Final = 3.0  # between two saves on the way
 MAX_PROCESSES: Final = 1024
+PACKAGE: Final = Path(__file__).resolve().parents[1]
 OWN_OPTIONS: Final = {"reward": "results are in points", "illegal": "an illegal action ends a duel with ArenaError"}
 
 
@@ -209,11 +209,10 @@ class Store:
 @functools.cache
 def _code() -> str:
     """What the levels are made of: under the same name they may play otherwise in another version."""
-    package = Path(settebello.__file__).parent
     digest = hashlib.sha256()
-    for file in sorted(package.rglob("*.py")):
-        digest.update(f"{file.relative_to(package).as_posix()}\n".encode() + file.read_bytes())
-    return f"settebello {settebello.__version__} sha256:{digest.hexdigest()}"
+    for file in sorted(PACKAGE.rglob("*.py")):
+        digest.update(f"{file.relative_to(PACKAGE).as_posix()}\n".encode() + file.read_bytes())
+    return f"settebello sha256:{digest.hexdigest()}"
 
 
 def _source(entrant: Entrant) -> str:
