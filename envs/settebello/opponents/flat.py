@@ -235,7 +235,7 @@ def look_one_ahead(
 
     Args:
         plays_out: whether each is played out by the policy, in bazzica for the rest of the hand.
-        to_the_end: whether ``states`` are as the play-outs leave them, not as the actions do.
+        to_the_end: whether each is played out, and ``states`` are as that leaves them, not as the actions do.
         utility: see ``play_out``.
         outcomes: float64 ``(len(states),)``, filled with what the play-outs are worth to the seat's side.
     """
@@ -246,13 +246,14 @@ def look_one_ahead(
         word = draw_world(known, seat, tries, doubt, policy, tables, scratch, word)
         for k in range(len(actions)):
             states[place] = scratch[WORLD]
-            states[place]["single_deal"] = 1
-            step(states[place], actions[k])
-            if plays_out:
-                scratch[PLAYED] = scratch[WORLD]
-                outcomes[place] = sign * play_out(scratch[PLAYED], actions[k], policy, 1, utility, word)
-                if to_the_end:
-                    states[place] = scratch[PLAYED]
+            if to_the_end:
+                outcomes[place] = sign * play_out(states[place], actions[k], policy, 1, utility, word)
+            else:
+                states[place]["single_deal"] = 1
+                step(states[place], actions[k])
+                if plays_out:
+                    scratch[PLAYED] = scratch[WORLD]
+                    outcomes[place] = sign * play_out(scratch[PLAYED], actions[k], policy, 1, utility, word)
             place += 1
 
 

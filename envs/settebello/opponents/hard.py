@@ -252,8 +252,8 @@ class HardOpponent(SearchOpponent):
         states = self._states[:count]
         sampling = (own.worlds, own.tries, own.doubt, self._tables, self._scratch, policy(self.game, "medium"))
         worth, outcomes, known = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_)
-        plays_out = own.playouts > 0 or self._hand_by_hand
-        look_one_ahead(record, seat, *sampling, actions, states, plays_out, self._hand_by_hand, POINT_UTILITY, outcomes, word)
+        played = (own.playouts > 0, self._hand_by_hand)
+        look_one_ahead(record, seat, *sampling, actions, states, *played, POINT_UTILITY, outcomes, word)
         self._exact.leaf_values(states, seat, self._memory, worth, known)
         places = np.flatnonzero(~known)
         if own.playouts == 1:
