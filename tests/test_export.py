@@ -22,10 +22,9 @@ from settebello import BatchEnv  # noqa: E402
 from settebello.arena import duel  # noqa: E402
 from settebello.game import get_game  # noqa: E402
 from settebello.opponents import load  # noqa: E402
-from settebello.opponents.critic import Critic  # noqa: E402
 from settebello.opponents.exported import ExportedOpponent, read_manifest, read_weights  # noqa: E402
-from settebello.opponents.hard import Policy  # noqa: E402
 from settebello.opponents.inputs import inputs_of  # noqa: E402
+from settebello.opponents.network import Network  # noqa: E402
 from settebello.opponents.shipped import shipped_folder  # noqa: E402
 from settebello_training import CheckpointError, TrainConfig, export_run, load_checkpoint, save_checkpoint  # noqa: E402
 from settebello_training.cli import main  # noqa: E402
@@ -89,9 +88,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_numpy_torch_and_onnx_agree(game: str) -> None:
     """On positions of random play and of the network's own: to 1e-5 of the largest logit (value) there, and in the choices."""
     folder = shipped_folder(game)
-    manifest, inputs = read_manifest(folder), inputs_of(game)
+    inputs = inputs_of(game)
     own, network, graph = ExportedOpponent(game, folder), load_checkpoint(folder).network(), session(folder / "policy.onnx")
-    policy = Policy(read_weights(folder, manifest), inputs.bounds()[1])
     batch, rng, rows = BatchEnv(game, 128, seed=6), np.random.default_rng(6), np.arange(128)
     near = positions = 0
     for _ in range(45):
@@ -103,12 +101,11 @@ def test_numpy_torch_and_onnx_agree(game: str) -> None:
         assert (by_onnx[mask == 0] == -1e9).all()
         close = 1e-5 * max(1.0, float(np.abs(by_torch).max()))
         np.testing.assert_allclose(own.logits(shown), by_torch, rtol=0, atol=close)
-        np.testing.assert_allclose(policy(shown), by_torch, rtol=0, atol=close)
         np.testing.assert_allclose(by_onnx[mask != 0], by_torch[mask != 0], rtol=0, atol=close)
         legal = np.where(mask != 0, by_torch, -np.inf)
         two = np.sort(legal, axis=1)[:, -2:]
         clear = two[:, 1] - two[:, 0] > 2 * close  # elsewhere the last bits may decide
-        for answers in (own.logits(shown), policy(shown), by_onnx):
+        for answers in (own.logits(shown), by_onnx):
             choice = np.where(mask != 0, answers, -np.inf).argmax(axis=1)
             np.testing.assert_array_equal(choice[clear], legal.argmax(axis=1)[clear])
         near += int((~clear).sum())
@@ -124,7 +121,7 @@ def test_the_critic_is_the_same_in_numpy(game: str) -> None:
     folder = shipped_folder(game)
     weights = read_weights(folder, read_manifest(folder), "critic")
     high = inputs_of(game).bounds(critic=True)[1].astype(np.float64)
-    critic = Critic(game, weights)
+    critic = Network(weights, "value", high, alike=True)
     batch, rng = BatchEnv(game, 64, seed=2), np.random.default_rng(2)
     for _ in range(30):
         rows = inputs_of(game).of_batch(batch, critic=True)
@@ -132,7 +129,7 @@ def test_the_critic_is_the_same_in_numpy(game: str) -> None:
         for k in range(len(weights) // 2 - 1):
             hidden = torch.relu(linear(hidden, weights, f"trunk.{k}"))
         expected = linear(hidden, weights, "value")[:, 0].numpy()
-        np.testing.assert_allclose(critic(rows), expected, rtol=0, atol=1e-5 * max(1.0, float(np.abs(expected).max())))
+        np.testing.assert_allclose(critic(rows)[:, 0], expected, rtol=0, atol=1e-5 * max(1.0, float(np.abs(expected).max())))
         batch.step(np.argmax(batch.action_mask * rng.random(batch.action_mask.shape), axis=1))
 
 

@@ -26,7 +26,6 @@ from settebello.errors import CheckpointError, OptionError
 from settebello.information import Information
 from settebello.opponents import from_spec, load, shipped
 from settebello.opponents.bazzica_moves import leaf_values
-from settebello.opponents.critic import TiedLayer
 from settebello.opponents.exported import ExportedOpponent, read_manifest
 from settebello.opponents.hard import HardOpponent, HardParameters
 from settebello.opponents.inputs import inputs_of
@@ -453,26 +452,6 @@ def test_refuses_damaged_files(folder: Path, part: str) -> None:
     refused(folder, path.name, "cannot be read", worlds=worlds)
     if part == "critic":
         load("tressette-2p", "hard", worlds=0, folder=folder)
-
-
-def test_refuses_a_critic_that_tells_equal_suits_apart(folder: Path) -> None:
-    """Its arithmetic counts on that: see ``settebello.opponents.critic``."""
-    weights = load_tensors((folder / PARTS["critic"]).read_bytes())
-    for name in weights:
-        changed = weights[name].copy()
-        changed.flat[0] += 0.1
-        replace(folder, "critic", save_tensors(weights | {name: changed}))
-        if name == "value.bias":  # of no suit
-            load("tressette-2p", "hard", worlds=1, folder=folder)
-        else:
-            refused(folder, "equal suits", worlds=(1, 2))
-    load("tressette-2p", "hard", worlds=0, folder=folder)
-
-
-def test_refuses_layers_too_narrow_for_the_suits() -> None:
-    """Each suit and the rest have a feature at least."""
-    with pytest.raises(CheckpointError, match=r"shape \(4, 20\), too narrow for 4 equal suits"):
-        TiedLayer(np.zeros((4, 20), np.float32), np.zeros(4, np.float32), 4, (4, 4), (1, 1))
 
 
 def test_looks_ahead_with_a_critic_of_points_only(folder: Path) -> None:

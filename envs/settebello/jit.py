@@ -29,7 +29,6 @@ _NO_KERNELS = {
     "arena",
     "bench",
     "cli.py",
-    "critic.py",
     "describe.py",
     "equity.py",
     "exported.py",

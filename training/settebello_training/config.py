@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from settebello.errors import OptionError
-from settebello.opponents.critic import SUITS_AND_REST
 from settebello.opponents.exported import MAX_WIDTH
 
+SUITS_AND_REST: Final = 5  # a hidden layer's width has a fifth for each equal suit, and what is left for everything else
 MAX_SEED: Final = 2**20 - 1
 # Each environment of each run has its own seed, seed * 2**20 + row, below 2**40. Evaluations are played in the arena, whose
 # deals have seeds from 2**62 on: nothing is measured on deals that anything was trained on.

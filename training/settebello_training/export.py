@@ -1,6 +1,6 @@
 """Export: what a run ships: policy and critic, the policy as an ONNX graph, and a manifest that says where they come from.
 
-The folder is a checkpoint without what resuming needs: ``settebello.opponents`` plays it, with NumPy alone.
+The folder is a checkpoint without what resuming needs: ``settebello.opponents`` plays it, without torch.
 """
 
 import hashlib
@@ -18,8 +18,9 @@ import settebello
 from settebello import GAMES
 from settebello.arena import DuelResult
 from settebello.errors import CheckpointError, OptionError
-from settebello.opponents.exported import MANIFEST, input_scale, layers_to, read_manifest, read_weights
+from settebello.opponents.exported import MANIFEST, read_manifest, read_weights
 from settebello.opponents.inputs import inputs_of
+from settebello.opponents.network import input_scale, layers_to
 from settebello_training.checkpoint import load_checkpoint, write_atomically
 from settebello_training.network import ILLEGAL_LOGIT
 from settebello_training.progress import source_commit

@@ -10,13 +10,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from settebello.opponents.critic import TiedLayer, dense_layer, suit_widths
-from settebello.opponents.exported import input_scale
+from settebello.errors import CheckpointError
 from settebello.opponents.inputs import inputs_of
+from settebello.opponents.network import input_scale
+from settebello_training.config import SUITS_AND_REST
 
 # What an illegal action's logit becomes: so low that its probability is exactly 0 in float32, and finite, so that
 # 0 * log(0) in the entropy is 0 and not NaN.
 ILLEGAL_LOGIT: Final = -1e9
+
+TOLERANCE: Final = 1e-5  # of weights that should be equal, in units of the largest: they were added up in float32
+
+
+def suit_widths(width: int, suits: int) -> tuple[int, int]:
+    """Features of each suit and of the rest in a hidden layer of a width; suits come first, one after the other."""
+    each = max(1, width // SUITS_AND_REST)
+    return each, max(1, width - suits * each)
 
 
 class PolicyValueNetwork(nn.Module):
@@ -94,13 +103,16 @@ class SuitLayer(nn.Module):
         """Weight (outputs, inputs) and bias (outputs,) of the ordinary layer that does the same; suits come first, one after
         the other, then the rest.
         """
-        device, k = self.shared.weight.device, self.inputs[0]
-        shared = self.shared.weight.detach().cpu().numpy().T.copy()
-        shared[:k] /= self.suits  # there the sum over suits, here their average
-        bias = self.shared.bias.detach().cpu().numpy()
-        own = np.zeros((k, 0), np.float32) if self.own is None else self.own.weight.detach().cpu().numpy().T
-        weight, bias = dense_layer(own, shared, bias, self.suits)
-        return torch.from_numpy(weight).to(device), torch.from_numpy(bias).to(device)
+        device, k, width = self.shared.weight.device, self.inputs[0], self.outputs[0]
+        shared, bias = self.shared.weight.detach().cpu().clone(), self.shared.bias.detach().cpu()
+        shared[:, :k] /= self.suits  # there the sum over suits, here their average
+        weight = torch.cat([shared[:, :k].repeat(1, self.suits), shared[:, k:]], dim=1)
+        weight = torch.cat([weight[:width].repeat(self.suits, 1), weight[width:]])
+        if self.own is not None:
+            own = self.own.weight.detach().cpu()
+            for suit in range(self.suits):
+                weight[suit * width : (suit + 1) * width, suit * k : (suit + 1) * k] += own
+        return weight.to(device), torch.cat([bias[:width].repeat(self.suits), bias[width:]]).to(device)
 
     def load_dense(self, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> None:
         """Take the weights of the ordinary layer that does what this one is to do.
@@ -108,14 +120,22 @@ class SuitLayer(nn.Module):
         Raises:
             CheckpointError: it does not treat suits alike.
         """
-        layer = TiedLayer(weight, bias, self.suits, self.inputs, self.outputs)
-        shared = torch.from_numpy(layer.shared.T.copy())
-        shared[:, : self.inputs[0]] *= self.suits  # as in ``dense``
+        k, width, suits = self.inputs[0], self.outputs[0], self.suits
+        ordinary, first = torch.from_numpy(weight), torch.from_numpy(bias)
+        other = ordinary[:width, k : 2 * k]  # what a suit takes from another one
+        to_suits = torch.cat([other, ordinary[:width, suits * k :]], dim=1)
+        to_rest = torch.cat([ordinary[suits * width :, :k], ordinary[suits * width :, suits * k :]], dim=1)
+        found = SuitLayer(suits, self.inputs, self.outputs)
         with torch.no_grad():
-            if self.own is not None:
-                self.own.weight.copy_(torch.from_numpy(layer.own.T))
-            self.shared.weight.copy_(shared)
-            self.shared.bias.copy_(torch.from_numpy(layer.bias))
+            if found.own is not None:
+                found.own.weight.copy_(ordinary[:width, :k] - other)
+            found.shared.weight.copy_(torch.cat([to_suits, to_rest]))
+            found.shared.weight[:, :k] *= suits  # as in ``dense``
+            found.shared.bias.copy_(torch.cat([first[:width], first[suits * width :]]))
+        for ours, theirs in zip(found.dense(), (ordinary, first), strict=True):
+            if not torch.allclose(ours, theirs, rtol=0, atol=TOLERANCE * float(theirs.abs().max())):
+                raise CheckpointError("the network does not treat equal suits alike, as those of settebello-train do")
+        self.load_state_dict(found.state_dict())
 
 
 class SuitNetwork(nn.Module):

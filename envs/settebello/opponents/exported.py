@@ -1,4 +1,4 @@
-"""Opponents from exported networks: the checkpoint folder that a training run leaves, checked, and played with NumPy alone.
+"""Opponents from exported networks: the checkpoint folder that a training run leaves, checked, and played without torch.
 
 A folder holds ``manifest.json`` and the safetensors files it names; nothing in them is executable. What is read here is also
 what the training resumes from.
@@ -23,6 +23,7 @@ from settebello.game import GAMES, get_game
 from settebello.information import Information
 from settebello.opponents.compiled import check_game, check_rows, check_turn, seed_or_entropy
 from settebello.opponents.inputs import inputs_of
+from settebello.opponents.network import Network, input_scale, layers_to
 from settebello.options import check_real
 
 FORMAT: Final = 1
@@ -211,15 +212,6 @@ def read_weights(folder: Path, manifest: Mapping[str, Any], part: str = "weights
     return weights
 
 
-def layers_to(
-    weights: Mapping[str, npt.NDArray[np.float32]], head: str
-) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]:
-    """Weight and bias of each layer from the input to a head ("policy" or "value") of what ``read_weights`` gives."""
-    depth = sum(name.startswith("trunk.") and name.endswith(".bias") for name in weights)
-    names = (*(f"trunk.{k}" for k in range(depth)), head)
-    return [(weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in names]
-
-
 def _check_reach(folder: Path, layers: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]], reach: npt.NDArray[Any]) -> None:
     """Refuse layers whose outputs could overflow, given how far the input reaches: what is not a number has no highest."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -227,13 +219,6 @@ def _check_reach(folder: Path, layers: Sequence[tuple[npt.NDArray[Any], npt.NDAr
             reach = np.abs(weight) @ reach + np.abs(bias)
             if not (reach < np.finfo(np.float32).max / 2).all():
                 raise CheckpointError(f"checkpoint {folder}: the weights are so large that outputs overflow; {START_ANEW}")
-
-
-def input_scale(high: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """What networks multiply a row by: each element by 1 over the most it can be, those that are always 0 by 0."""
-    most = high.astype(np.float32)
-    scale: npt.NDArray[np.float32] = np.where(most > 0, 1 / np.maximum(most, 1), 0).astype(np.float32)
-    return scale
 
 
 class ExportedOpponent:
@@ -277,9 +262,8 @@ class ExportedOpponent:
         self.hidden: tuple[int, ...] = tuple(config["hidden"])
         settled = config.get("exact_endings") is True and config.get("episode") == "deal"
         self.exact_endings = settled and self.game == "tressette-2p"
-        self._layers = layers_to(weights, "policy")
         self._inputs = inputs_of(of.id)
-        self._scale = input_scale(self._inputs.bounds()[1])
+        self._network = Network(weights, "policy", self._inputs.bounds()[1])
 
     def reseed(self, seed: int | None) -> None:
         """Start the random stream anew.
@@ -302,11 +286,7 @@ class ExportedOpponent:
 
     def logits(self, rows: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
         """Logits float32 ``(n, num_actions)``, not yet masked, of rows int8 ``(n, size)`` as its input is."""
-        hidden = rows.astype(np.float32) * self._scale
-        for weight, bias in self._layers[:-1]:
-            hidden = np.maximum(_rows_times(weight, hidden) + bias, 0)
-        weight, bias = self._layers[-1]
-        return _rows_times(weight, hidden) + bias
+        return self._network(rows)
 
     def _choose(self, rows: npt.NDArray[np.int8], mask: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
         scores: npt.NDArray[Any] = np.where(mask != 0, self.logits(rows), -np.inf)
@@ -351,13 +331,3 @@ class ExportedOpponent:
         from settebello.opponents.endings import solve_or_choose
 
         return solve_or_choose(batch, chosen, self._choose)
-
-
-def _rows_times(weight: npt.NDArray[np.float32], rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """``rows @ weight.T``, one product of matrix and vector a row.
-
-    As one product of matrices, how a row is rounded would depend on how many there are, and with it the choice between two
-    nearly equal actions.
-    """
-    product: npt.NDArray[np.float32] = np.matmul(weight, rows[:, :, None])[:, :, 0]
-    return product

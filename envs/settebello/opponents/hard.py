@@ -24,19 +24,17 @@ import numpy.typing as npt
 from settebello.errors import CheckpointError, OptionError
 from settebello.information import Information
 from settebello.opponents.compiled import policy
-from settebello.opponents.critic import Critic
 from settebello.opponents.exported import (
     MANIFEST,
     START_ANEW,
     check_fits,
     checkpoint_folder,
-    input_scale,
-    layers_to,
     read_manifest,
     read_weights,
 )
 from settebello.opponents.flat import NO_VALUE, critic_rows, look_one_ahead, only_world, show_known
 from settebello.opponents.inputs import inputs_of
+from settebello.opponents.network import Network
 from settebello.opponents.search import MAX_TRIES, SearchOpponent
 from settebello.opponents.shipped import shipped_folder
 from settebello.options import check_int, check_real
@@ -97,42 +95,12 @@ class HardParameters:
         object.__setattr__(self, "folder", folder)
 
 
-class Policy:
-    """A policy network, in NumPy. Its rows come one at a time: dense layers take the fewest calls.
-
-    Args:
-        weights: as ``read_weights`` gives them.
-        high: the most each element of its input can be.
-    """
-
-    def __init__(self, weights: Mapping[str, npt.NDArray[np.float32]], high: npt.NDArray[Any]) -> None:
-        layers = layers_to(weights, "policy")
-        self._weights = [np.ascontiguousarray(weight.T) for weight, _ in layers]
-        self._weights[0] = self._weights[0] * input_scale(high)[:, None]
-        self._biases = [bias for _, bias in layers]
-
-    def __call__(self, rows: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
-        """Logits float32 ``(n, num_actions)``, not yet masked, of rows int8 ``(n, size)``."""
-        hidden = rows.astype(np.float32) @ self._weights[0] + self._biases[0]
-        for weight, bias in zip(self._weights[1:], self._biases[1:], strict=True):
-            hidden = np.maximum(hidden, 0) @ weight + bias
-        return hidden
-
-
-@functools.lru_cache(maxsize=16)
-def _policy(game: str, folder: Path, files: tuple[tuple[str, int, int], ...]) -> Policy:
-    """The policy in a folder. ``files``, as they are now: changed ones are read anew."""
-    return Policy(read_weights(folder, read_manifest(folder)), inputs_of(game).bounds()[1])
-
-
-@functools.lru_cache(maxsize=16)
-def _critic(game: str, folder: Path, files: tuple[tuple[str, int, int], ...]) -> Critic:
-    """The critic in a folder; see ``_policy``."""
-    weights = read_weights(folder, read_manifest(folder), "critic")
-    try:
-        return Critic(game, weights)
-    except CheckpointError as error:
-        raise CheckpointError(f"checkpoint {folder}: {error}; {START_ANEW}") from error
+@functools.lru_cache(maxsize=32)
+def _network(game: str, folder: Path, part: str, files: tuple[tuple[str, int, int], ...]) -> Network:
+    """The policy ("weights") or the critic in a folder. ``files``, as they are now: changed ones are read anew."""
+    weights, critic = read_weights(folder, read_manifest(folder), part), part == "critic"
+    high = inputs_of(game).bounds(critic=critic)[1]
+    return Network(weights, "value" if critic else "policy", high, alike=critic)
 
 
 def _files(folder: Path) -> tuple[tuple[str, int, int], ...]:
@@ -199,10 +167,10 @@ class HardOpponent(SearchOpponent):
         manifest = read_manifest(self.folder)
         check_fits(self.folder, manifest, of.id)
         files = _files(self.folder)
-        self._policy = _policy(of.id, self.folder, files)
+        self._policy = _network(of.id, self.folder, "weights", files)
         if self.parameters.worlds and self.parameters.playouts < 1:
             self._points = _points(self.folder, manifest)
-            self._critic = _critic(of.id, self.folder, files)
+            self._critic = _network(of.id, self.folder, "critic", files)
         self._inputs = inputs_of(of.id)
         self._row = np.zeros((1, of.obs_size), np.int8)
         self._mask = np.zeros((1, of.mask_size), np.int8)
@@ -261,7 +229,7 @@ class HardOpponent(SearchOpponent):
         elif len(places):
             rows, seats = np.zeros((len(places), self._game.state_size), np.int8), np.zeros(len(places), np.int64)
             critic_rows(states, places, rows, rows.view(np.uint64), seats)
-            expected = self._points * self._critic(self._inputs.with_hints(rows, states, places)).astype(np.float64)
+            expected = self._points * self._critic(self._inputs.with_hints(rows, states, places))[:, 0].astype(np.float64)
             worth[places] += np.where(seats % 2 == seat % 2, expected, -expected)
             worth[places] += own.playouts * (outcomes[places] - worth[places])
         mean: npt.NDArray[np.float64] = worth.reshape(own.worlds, len(actions)).mean(axis=0)
