@@ -551,6 +551,18 @@ def test_config_refuses(settings: dict[str, Any], words: list[str]) -> None:
         assert word in str(caught.value)
 
 
+@pytest.mark.parametrize(("reward", "scale"), [("points", 0.1), ("win", 1.0), ("equity", 1.0)])
+def test_rewards_are_scaled_as_fits_them(reward: str, scale: float) -> None:
+    config = tiny(episode="match", reward=reward)
+    assert config.reward_scale == scale
+    assert TrainConfig.from_dict(config.to_dict() | {"reward_scale": 0.5}).reward_scale == 0.5
+
+
+def test_refuses_a_pool_that_plays_in_no_game() -> None:
+    with pytest.raises(OptionError, match=r"pool_share=0.01: of the 16 games of a process none .*at least 0.062, or 0"):
+        Trainer(tiny(num_envs=16, pool_share=0.01))
+
+
 @pytest.mark.parametrize("settings", [{"game": "briscola"}, {"options": {"napoletane": True}}, {"reward": "tricks"}])
 def test_trainer_refuses_what_the_game_refuses(settings: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
@@ -671,7 +683,7 @@ def test_schedules_follow_the_budget() -> None:
         {"pool_share": 0.5, "pool_levels": ["easy"], "pool_size": 2, "pool_interval": 1, "average": 0.9, "keep_best": True},
         {"critic": "own", "guide_coef": 0.5, "guide_decisions": 250},
         {"guide_decisions": 1000},
-        {"episode": "match", "reward": "equity", "reward_scale": 1.0, "options": {"target": 3}},
+        {"episode": "match", "reward": "equity", "options": {"target": 3}},
     ],
 )
 def test_resume_continues_as_if_nothing_had_happened(game: str, settings: dict[str, Any], tmp_path: Path) -> None:
@@ -1276,7 +1288,7 @@ def test_guide_losses_by_hand() -> None:
 @pytest.mark.parametrize(("game", "napoletana"), VARIANTS)
 def test_rewards_of_a_match_add_up_to_its_result(game: str, napoletana: bool) -> None:
     options: dict[str, Any] = {"target": 12} | ({"napoletana": True} if napoletana else {})
-    config = tiny(game, episode="match", reward="equity", reward_scale=1.0, options=options, num_envs=16, rollout_steps=60)
+    config = tiny(game, episode="match", reward="equity", options=options, num_envs=16, rollout_steps=60)
     trainer = Trainer(config)
     start = batch_equity(trainer.env)
     expected = [

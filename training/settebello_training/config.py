@@ -35,9 +35,9 @@ class TrainConfig:
         decisions: budget in decisions (one move of one seat), or None. With both, the one reached first ends the run.
         episode: "deal" or "match", as the environment's option.
         reward: "points" or "win", as the environment's option; "equity", for matches: each deal is worth twice what it adds to
-            the chance to win the match (``settebello.match_equity``), so that a match is worth about -1 to 1 (reward_scale=1).
+            the chance to win the match (``settebello.match_equity``), so that a match is worth about -1 to 1.
         options: further options of the game, for example ``{"napoletana": True}``.
-        reward_scale: factor on rewards, so that returns are about -1..1.
+        reward_scale: factor on rewards, so that returns are about -1..1. 0: what fits the reward, 0.1 for points, else 1.
         num_envs: games played side by side; several processes share them, so it is a multiple of their number.
         rollout_steps: moves of each game per update.
         epochs: passes over the collected decisions per update.
@@ -86,7 +86,7 @@ class TrainConfig:
     episode: str = "deal"
     reward: str = "points"
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    reward_scale: float = 0.1
+    reward_scale: float = 0.0
     num_envs: int = 512
     rollout_steps: int = 40
     epochs: int = 2
@@ -152,6 +152,8 @@ class TrainConfig:
             raise OptionError(f"reward={self.reward!r}: allowed are 'points', 'win', 'equity'")
         if self.reward == "equity" and self.episode != "match":
             raise OptionError(f"reward='equity', episode={self.episode!r}: expected episode='match', whose chances it is about")
+        if self.reward_scale == 0:
+            object.__setattr__(self, "reward_scale", 0.1 if self.reward == "points" else 1.0)
         if self.critic not in ("all", "own"):
             raise OptionError(f"critic={self.critic!r}: allowed are 'all', 'own'")
         for name in ("pool_levels", "curve_levels", "final_levels"):
@@ -275,7 +277,7 @@ _INTS: Final = (
     ("eval_deals", 2, MAX_DEALS),
 )
 _FLOATS: Final = (
-    ("reward_scale", 1e-9, 1e9),
+    ("reward_scale", 0.0, 1e9),
     ("lr", 0.0, 10.0),
     ("lr_end", 0.0, 10.0),
     ("clip", 1e-6, 10.0),

@@ -80,6 +80,11 @@ class Trainer:
             self.critic = SuitNetwork(config.game, config.hidden, first_weights, ignored=config.ignored, critic=True)
         self.pool: Pool | None = None
         pool_rows = round(config.pool_share * len(rows))
+        if config.pool_share > 0 and not pool_rows:
+            raise OptionError(
+                f"pool_share={config.pool_share:g}: of the {len(rows)} games of a process none would be played against the "
+                f"pool; expected at least {1 / len(rows):.2g}, or 0"
+            )
         if pool_rows:
             self.pool = Pool(
                 config.game,
