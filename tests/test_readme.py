@@ -1,5 +1,6 @@
-"""README: its Python blocks run, its commands exist, its links lead somewhere."""
+"""README: its Python blocks run, its commands exist, its links lead somewhere, its figures are those in docs/results."""
 
+import json
 import re
 import runpy
 import sys
@@ -62,3 +63,18 @@ def test_links_lead_somewhere() -> None:
     anchors = {"#" + re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
     for target in re.findall(r"\]\(([^)]+)\)", README):
         assert target in anchors if target.startswith("#") else (ROOT / target).exists(), target
+
+
+def test_strength_of_hard() -> None:
+    table = README[README.index("| `hard` against |") :].split("\n\n")[0]
+    header, _, *rows = ([cell.strip(" `") for cell in line.strip("|").split("|")] for line in table.splitlines())
+    shown = {(row[0], level): cell for row in rows for level, cell in zip(header[1:], row[1:], strict=True) if cell}
+    measured = {}
+    for path in (ROOT / "docs/results").glob("*.json"):
+        result = json.loads(path.read_text())
+        assert (result["a"], result["illegal_moves"]) == ("hard", [0, 0])
+        assert result["deals"] >= 20_000
+        low, high = result["ci95"]
+        level = result["b"].split(":")[0]
+        measured[result["game"], level] = f"{result['points_per_deal']:+.2f} ±{(high - low) / 2:.2f}"
+    assert shown == measured
